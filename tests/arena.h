@@ -62,7 +62,7 @@ static void arena_open(struct arena *a, const struct simulated *s, int trial, in
         (struct oa_comparison){ .entries = a->entries, .count = s->count, .seeds = most };
     a->comparison.baseline = s->baseline;
     a->comparison.margin = s->margin;
-    a->comparison.any_looks = true;
+    a->comparison.sequential = true;
     a->comparison.until.least = 3;
     a->comparison.until.most = most;
     for (int i = 0; i < s->count; i++) {

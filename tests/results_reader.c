@@ -281,7 +281,7 @@ static enum oa_error read_entry(oa_context *c, const json_t *entry, int number,
     snprintf(place, sizeof place, "entries[%d]", number);
     OA_TRY(get_text(c, entry, place, "attention", &attention));
     e->attention = oa_copy_text(c, attention);
-    e->floor = json_is_true(
+    e->uniform = json_is_true(
         json_object_get(entry, "floor")); /* files from before there were floors have none */
     OA_TRY(get_number(c, entry, place, "trainable", &e->trainable));
     OA_TRY(get_number(c, entry, place, "frozen", &e->frozen));
@@ -373,7 +373,7 @@ static enum oa_error read_baseline(oa_context *c, const json_t *root, struct oa_
 {
     const json_t *value = json_object_get(root, "baseline");
     const char *looks = json_string_value(json_object_get(root, "looks"));
-    k->any_looks = looks && strcmp(looks, "any") == 0;
+    k->sequential = looks && strcmp(looks, "any") == 0;
     if (json_object_get(root, "margin"))
         OA_TRY(get_number(c, root, "", "margin", &k->margin));
     if (!value || json_is_null(value))

@@ -54,7 +54,7 @@ static enum oa_error read_entry(oa_context *c, const json_t *vary, int entry,
     const json_t *scores =
         json_object_get(json_array_get(json_object_get(vary, "entries"), (size_t)entry),
                         k->metric ? "scores" : "losses");
-    if (k->entries[entry].floor)
+    if (k->entries[entry].uniform)
         return OA_OK;
     for (int s = 0; s < OA_CHANCES; s++)
         if (k->vary.varied[s])

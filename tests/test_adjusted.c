@@ -185,7 +185,8 @@ static void is_one_order(const struct held *h)
         assert_true(isnan(d.half) && isnan(oa_shown_score(k, e).half));
         assert_true(oa_shown_score(k, e).mean == e->adjusted);
         near(oa_percent_to_reference(&h->s, h->s.order[o]),
-             100 * oa_cost(oa_metric(k), d.mean) / fabs(h->s.entries[h->s.reference].adjusted),
+             100 * oa_cost(oa_compared_measure(k), d.mean) /
+                 fabs(h->s.entries[h->s.reference].adjusted),
              1e-12);
         if (o)
             assert_true(cost >= oa_adjusted_cost(k, &h->s, h->s.order[o - 1]));
@@ -204,7 +205,7 @@ static void adjusted_means(void **state)
     for (int r = 0; r < COLUMNS; r++)
         y[ROWS][r] = r < 3 ? (const double[]){ 2.0, 2.1, 2.05 }[r] : NAN;
     hold(&h, y[0], ROWS + 1, COLUMNS);
-    h.a.entries[ROWS].floor = true;
+    h.a.entries[ROWS].uniform = true;
     judge(&h);
     assert_true(h.s.uneven);
     for (int i = 0; i < ROWS; i++) {
@@ -231,7 +232,7 @@ static void the_same_seeds(void **state)
                 y[i] =
                     2 + oa_random_uniform(oa_stream_named(6, "even"), (uint64_t)(100 * trial + i));
             hold(&h, y, 6, 7);
-            h.a.comparison.any_looks = looks;
+            h.a.comparison.sequential = looks;
             h.a.runs[5][3].failed = h.a.runs[5][6].absent = true;
             judge(&h);
             assert_false(h.s.uneven);
@@ -266,7 +267,7 @@ static void the_floor_alone(void **state)
     static struct held h;
     (void)state;
     hold(&h, y[0], 3, 4);
-    h.a.entries[2].floor = true;
+    h.a.entries[2].uniform = true;
     judge(&h);
     assert_false(h.s.uneven);
     assert_true(h.s.entries[0].plain && h.s.entries[1].plain && !h.s.entries[2].plain);

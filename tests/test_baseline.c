@@ -7,8 +7,8 @@
 #include "results_reader.h"
 #include "testing.h"
 
-#include "report/report.h"
 #include "report/against.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static void any_number_of_looks(void **state)
     oa_context *c = oa_open(NULL);
     (void)state;
     make(&m, names, 0.02);
-    m.comparison.any_looks = true;
+    m.comparison.sequential = true;
     for (int i = 0; i < MOST; i++)
         for (int r = 0; r < SEEDS; r++)
             set_loss(&m, i, r,
@@ -166,7 +166,7 @@ static double share(oa_context *c, double apart, double margin, enum oa_against_
     int hits = 0;
     make(&m, names, margin);
     struct oa_standing standings[MOST] = { 0 };
-    struct oa_summary s = { .entries = standings, .count = MOST, .seeds = SEEDS, .floor = -1 };
+    struct oa_summary s = { .entries = standings, .count = MOST, .seeds = SEEDS, .uniform = -1 };
     for (int trial = 0; trial < TRIALS; trial++) {
         for (int i = 0; i < MOST; i++)
             for (int r = 0; r < SEEDS; r++)

@@ -497,10 +497,10 @@ static void final_loss_is_on_all_of_the_text(void **state)
     let_go(&h);
 }
 
-/* ---- the floor ---- */
+/* ---- the uniform baseline ---- */
 
-/* One layer of the floor's attention in f64 against sums that are written out here. */
-static void floor_is_the_uniform_average(void **state)
+/* One layer of uniform attention in f64 against sums that are written out here. */
+static void uniform_baseline_averages_the_visible_tokens(void **state)
 {
     (void)state;
     struct oa_options o = options("tokens");
@@ -547,7 +547,7 @@ static void floor_is_the_uniform_average(void **state)
     oa_close(c);
 }
 
-static void floor_takes_part_once(void **state)
+static void uniform_baseline_is_added_once(void **state)
 {
     (void)state;
     static const char *const listed[] = { "random( frozen,sigma=0 , init=normal )", "softmax" };
@@ -555,23 +555,23 @@ static void floor_takes_part_once(void **state)
     o.train_steps = 5;
     struct held h = hold(&o, listed, 2, false);
     assert_int_equal(h.k.count, 2);
-    assert_true(h.k.entries[0].floor && !h.k.entries[1].floor);
+    assert_true(h.k.entries[0].uniform && !h.k.entries[1].uniform);
     let_go(&h);
     h = hold(&o, &listed[1], 1, false);
     assert_int_equal(h.k.count, 2);
-    assert_true(!h.k.entries[0].floor && h.k.entries[1].floor);
+    assert_true(!h.k.entries[0].uniform && h.k.entries[1].uniform);
     assert_string_equal(h.k.entries[1].attention, FLOOR);
     assert_int_equal(h.k.entries[1].runs[1].steps, 5);
     let_go(&h);
     o.compare_uniform_baseline = false;
     h = hold(&o, listed, 2, false);
     assert_int_equal(h.k.count, 2);
-    assert_true(!h.k.entries[0].floor && !h.k.entries[1].floor);
+    assert_true(!h.k.entries[0].uniform && !h.k.entries[1].uniform);
     let_go(&h);
 }
 
-/* Made-up losses: the floor is lowest of all, one attention lies with it and one above. */
-static void floor_is_no_contender(void **state)
+/* Made-up losses: the uniform baseline is lowest, one attention is equal to it and one above. */
+static void uniform_baseline_is_not_ranked(void **state)
 {
     (void)state;
     struct oa_run runs[4][3] = { 0 };
@@ -581,7 +581,7 @@ static void floor_is_no_contender(void **state)
     struct oa_entry entries[4] = { { .attention = "far above" },
                                    { .attention = "below" },
                                    { .attention = "beside" },
-                                   { .attention = FLOOR, .floor = true } };
+                                   { .attention = FLOOR, .uniform = true } };
     for (int e = 0; e < 4; e++)
         for (int r = 0; r < 3; r++) {
             runs[e][r] =
@@ -593,21 +593,21 @@ static void floor_is_no_contender(void **state)
     struct oa_summary s;
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
     assert_int_equal(s.reference, 1);
-    assert_int_equal(s.floor, 3);
+    assert_int_equal(s.uniform, 3);
     assert_int_equal(s.entries[1].verdict, OA_VERDICT_BEST);
-    assert_int_equal(s.entries[3].verdict, OA_VERDICT_FLOOR);
+    assert_int_equal(s.entries[3].verdict, OA_VERDICT_UNIFORM);
     assert_true(isnan(s.entries[3].p));
-    assert_int_equal(s.entries[0].floor.verdict, OA_AGAINST_WORSE);
-    assert_int_equal(s.entries[1].floor.verdict, OA_AGAINST_BETTER);
-    assert_int_equal(s.entries[2].floor.verdict, OA_AGAINST_UNRESOLVED);
-    assert_int_equal(s.entries[3].floor.verdict, OA_AGAINST_NONE);
+    assert_int_equal(s.entries[0].uniform.verdict, OA_AGAINST_WORSE);
+    assert_int_equal(s.entries[1].uniform.verdict, OA_AGAINST_BETTER);
+    assert_int_equal(s.entries[2].uniform.verdict, OA_AGAINST_UNRESOLVED);
+    assert_int_equal(s.entries[3].uniform.verdict, OA_AGAINST_NONE);
     /* differences 0.10, 0.09, 0.09: mean 0.28/3, s 0.01/sqrt(3), t = 28 with 2 degrees of freedom
      */
-    assert_true(fabs(s.entries[0].floor.difference.mean - 0.28 / 3) < 1e-12);
+    assert_true(fabs(s.entries[0].uniform.difference.mean - 0.28 / 3) < 1e-12);
     double p =
         1 - 28 / sqrt(2 + 28.0 * 28); /* closed form of P(|T| > t) for 2 degrees of freedom */
-    assert_true(fabs(s.entries[0].floor.p - p) < 1e-9);
-    assert_true(fabs(s.entries[0].floor.holm - 2 * p) < 1e-9); /* the second smallest of three */
+    assert_true(fabs(s.entries[0].uniform.p - p) < 1e-9);
+    assert_true(fabs(s.entries[0].uniform.holm - 2 * p) < 1e-9); /* the second smallest of three */
     assert_non_null(
         strstr(s.conclusion, "beside shows no significant difference to the uniform baseline"));
     assert_non_null(strstr(s.conclusion, "far above is worse than the uniform baseline."));
@@ -619,7 +619,7 @@ static void floor_is_no_contender(void **state)
     assert_int_equal(s.order[0], 3);
     assert_int_equal(s.reference, 1);
     assert_int_equal(s.entries[1].verdict, OA_VERDICT_BEST);
-    assert_int_equal(s.entries[1].floor.verdict, OA_AGAINST_WORSE);
+    assert_int_equal(s.entries[1].uniform.verdict, OA_AGAINST_WORSE);
     assert_false(s.entries[3].front_speed || s.entries[3].front_parameters);
     struct oa_text t;
     oa_text_init(&t, c);
@@ -646,9 +646,9 @@ int main(void)
         cmocka_unit_test(bad_paces),
         cmocka_unit_test(timed_runs_repeat),
         cmocka_unit_test(final_loss_is_on_all_of_the_text),
-        cmocka_unit_test(floor_is_the_uniform_average),
-        cmocka_unit_test(floor_takes_part_once),
-        cmocka_unit_test(floor_is_no_contender),
+        cmocka_unit_test(uniform_baseline_averages_the_visible_tokens),
+        cmocka_unit_test(uniform_baseline_is_added_once),
+        cmocka_unit_test(uniform_baseline_is_not_ranked),
     };
     return cmocka_run_group_tests(tests, make_text, NULL);
 }

@@ -74,7 +74,7 @@ static void open_carried(struct carried *m)
         m->entries[i] = (struct oa_entry){ .attention = (char *)(uintptr_t)carried_names[i],
                                            .trainable = carried_parameters[i][0],
                                            .frozen = carried_parameters[i][1],
-                                           .floor = i == CARRIED - 1,
+                                           .uniform = i == CARRIED - 1,
                                            .runs = m->runs[i] };
         for (int r = 0; r < CARRIED_SEEDS; r++)
             fill_carried(m, i, r);

@@ -10,8 +10,8 @@
 #include "compare/run_result.h"
 #include "report/page.h"
 #include "report/report.h"
-#include "report/variance.h"
 #include "report/until.h"
+#include "report/variance.h"
 #include "results_reader.h"
 #include "train/best.h"
 
@@ -29,7 +29,7 @@ static enum oa_error shape(oa_context *c, const struct oa_options *o, const stru
                            struct oa_step_shape *out)
 {
     (void)w;
-    *out = oa_language_model_shape(o);
+    *out = oa_language_model_step_shape(o);
     return oa_status(c);
 }
 
@@ -261,16 +261,16 @@ static void same_standing(const struct oa_standing *a, const struct oa_standing 
     assert_int_equal(a->front_parameters, b->front_parameters);
 }
 
-static void mirrored(int first, bool any_looks, int baseline)
+static void mirrored(int first, bool sequential, int baseline)
 {
     static struct made up, down;
     struct oa_estimate looks[2][SEEDS];
     double scratch[SEEDS];
     make(&up, first, ACCURACY);
     make(&down, first, ERRORS);
-    up.comparison.any_looks = down.comparison.any_looks = any_looks;
+    up.comparison.sequential = down.comparison.sequential = sequential;
     up.comparison.baseline = down.comparison.baseline = baseline;
-    up.comparison.margin = down.comparison.margin = any_looks || baseline ? 0.5 : 0;
+    up.comparison.margin = down.comparison.margin = sequential || baseline ? 0.5 : 0;
     judge(&up);
     judge(&down);
     assert_int_equal(up.summary.reference, down.summary.reference);
@@ -390,19 +390,19 @@ static void the_floor(void **state)
     static struct made m;
     (void)state;
     make(&m, 0, ACCURACY);
-    m.entries[1].floor = true;
+    m.entries[1].uniform = true;
     judge(&m);
     assert_int_equal(m.summary.reference, 4);
     has(m.summary.conclusion, "The uniform baseline has a higher accuracy than all of them.");
     for (int i = 0; i < MOST; i++)
         if (i != 1)
-            assert_int_equal(m.summary.entries[i].floor.verdict, OA_AGAINST_WORSE);
+            assert_int_equal(m.summary.entries[i].uniform.verdict, OA_AGAINST_WORSE);
     unmake(&m);
     make(&m, 0, ACCURACY);
-    m.entries[3].floor = true;
+    m.entries[3].uniform = true;
     judge(&m);
     assert_null(strstr(m.summary.conclusion, "The floor"));
-    assert_int_equal(m.summary.entries[1].floor.verdict, OA_AGAINST_BETTER);
+    assert_int_equal(m.summary.entries[1].uniform.verdict, OA_AGAINST_BETTER);
     unmake(&m);
 }
 
@@ -526,7 +526,7 @@ static void results(void **state)
     (void)state;
     make(&m, 0, ACCURACY);
     m.comparison.baseline = 1;
-    m.comparison.any_looks = true;
+    m.comparison.sequential = true;
     m.comparison.margin = 1;
     give_more(m.c, &m);
     judge(&m);

@@ -9,7 +9,7 @@ static enum oa_error plan_of(oa_context *c, const struct oa_options *o, long voc
                              struct oa_plan *out)
 {
     struct oa_model_form form = oa_language_model_form(vocabulary);
-    struct oa_step_shape shape = oa_language_model_shape(o);
+    struct oa_step_shape shape = oa_language_model_step_shape(o);
     return oa_plan_make(c, o, &form, &shape, out);
 }
 

@@ -92,7 +92,7 @@ static int check_case(struct oa_tokenizer *tok, const char *name, const json_t *
     const char *text = json_string_value(json_array_get(one, 0));
     struct oa_ids ids = encode(tok, text, strlen(text));
     bool same_ids = same_numbers(&ids, json_array_get(one, 1));
-    bool same_text = !same_ids || oa_tokenizer_kind(tok) == OA_TOKENIZER_WORD ||
+    bool same_text = !same_ids || oa_tokenizer_kind_of(tok) == OA_TOKENIZER_WORD ||
                      same_decoded(tok, &ids, json_string_value(json_array_get(one, 2)));
     bool same =
         json_is_null(json_array_get(one, 3)) || same_words(tok, text, json_array_get(one, 3));

@@ -47,7 +47,7 @@ static void count_step(struct counted *x, const char *attention, enum oa_precisi
     x->o.train_batch = ROWS;
     x->o.train_precision = precision;
     snprintf(x->o.model_attention, sizeof x->o.model_attention, "%s", attention);
-    struct oa_step_shape shape = oa_language_model_shape(&x->o);
+    struct oa_step_shape shape = oa_language_model_step_shape(&x->o);
     assert_int_equal(oa_step_side_open(x->c, &x->o, &form, true, no_seconds, &x->side), OA_OK);
     oa_step_side_run(&x->side, &x->o, &shape.typical, 1, &clocks);
 }

@@ -47,7 +47,7 @@ static void every_cell(void **state)
 struct attention {
     const char *name;
     double apart, luck, speed; /* tokens a second */
-    bool failed, floor;
+    bool failed, uniform;
 };
 
 /* losses: the names end with NULL. */
@@ -57,7 +57,7 @@ struct made_up {
     int baseline, seeds; /* from 1; 0: none. seeds 0: SEEDS */
     double margin;
     enum oa_equal equal;
-    bool any_looks;
+    bool sequential;
     struct oa_until until;
     enum oa_outcome outcome;
     enum oa_saving saving;
@@ -78,13 +78,13 @@ static void build(const struct made_up *m, struct held *h)
                                             .baseline = m->baseline,
                                             .margin = m->margin,
                                             .equal = m->equal,
-                                            .any_looks = m->any_looks,
+                                            .sequential = m->sequential,
                                             .until = m->until };
     for (int i = 0; i < MOST && m->of[i].name; i++) {
         const struct attention *a = &m->of[i];
         h->comparison.count++;
         h->entries[i] =
-            (struct oa_entry){ .attention = (char *)(uintptr_t)a->name, .floor = a->floor };
+            (struct oa_entry){ .attention = (char *)(uintptr_t)a->name, .uniform = a->uniform };
         h->entries[i].runs = h->runs[i];
         for (int r = 0; r < h->comparison.seeds; r++) {
             double up = r % 2 ? -1 : 1;
@@ -375,7 +375,7 @@ static void budgets(void **state)
     oa_context *c = oa_open(NULL);
     for (int i = 0; i < 2; i++) {
         struct made_up m = {
-            "", { SOFTMAX, OPEN }, .baseline = 1, .any_looks = true, .until = endings[i].until
+            "", { SOFTMAX, OPEN }, .baseline = 1, .sequential = true, .until = endings[i].until
         };
         struct oa_summary s;
         build(&m, &h);

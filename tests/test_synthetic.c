@@ -44,7 +44,8 @@ static void free_set(struct set *s)
 static enum oa_error plan_of(const char *task, const long size[OA_SIZES], long train, long valid,
                              long test, uint64_t seed, struct oa_synthetic_plan *plan)
 {
-    return oa_synthetic_plan(context, task, size, (const long[]){ train, valid, test }, seed, plan);
+    return oa_synthetic_make_plan(context, task, size, (const long[]){ train, valid, test }, seed,
+                                  plan);
 }
 
 /* The parts in the order test, validation, training, one after another. */
@@ -54,7 +55,7 @@ static struct set *drawn(oa_context *c, const char *task, const long size[OA_SIZ
     struct oa_synthetic_plan plan;
     struct oa_drawing *d;
     struct set *s = calloc(1, sizeof *s);
-    assert_int_equal(oa_synthetic_plan(c, task, size, examples, seed, &plan), OA_OK);
+    assert_int_equal(oa_synthetic_make_plan(c, task, size, examples, seed, &plan), OA_OK);
     assert_int_equal(oa_drawing_open(c, &plan, &d), OA_OK);
     for (int part = OA_DATA_SETS; part-- > 0;)
         assert_int_equal(oa_drawing_part(d, (enum oa_synthetic_part)part, keep, s), OA_OK);

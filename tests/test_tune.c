@@ -321,7 +321,7 @@ static void test_choices(void **state)
     }
     make_trials(c, "train.lr=1,2,3", cases[3].losses, 2, trials, &entry, &k);
     struct oa_trial_cost cost = { .runs = 1, .steps = 0.5 };
-    oa_trial_cost(&k, 0, &cost);
+    oa_trial_cost_sum(&k, 0, &cost);
     assert_true(isnan(oa_trial_mean(&k, 0, 0, 0)) && oa_trial_mean(&k, 0, 2, 0) == 5);
     assert_int_equal(cost.runs, 7);
     assert_int_equal(cost.failed, 1);

@@ -47,7 +47,7 @@ static void seeds_ranges(void **state)
         double t = fabs(e.mean) / e.sd * sqrt(e.n);
         near(oa_t_noncentrality(t, e.n - 1, 0.1), cases[i].least, 1e-8);
         near(oa_t_noncentrality(t, e.n - 1, 0.9), cases[i].most, 1e-8);
-        struct oa_seeds_range r = oa_seeds_range(&e, cases[i].level);
+        struct oa_seeds_range r = oa_seeds_range_of(&e, cases[i].level);
         assert_int_equal(r.low, cases[i].low);
         assert_int_equal(r.high, cases[i].high);
     }
@@ -90,7 +90,7 @@ static void ranges_hold_the_truth(void **state)
                 x[i] = effects[k] +
                        oa_random_normal(oa_stream_named(3, "range"), (uint64_t)(4 * trial + i));
             struct oa_estimate e = oa_estimate_of(x, 4);
-            struct oa_seeds_range r = oa_seeds_range(&e, 0.05);
+            struct oa_seeds_range r = oa_seeds_range_of(&e, 0.05);
             bool holds = r.low <= needed && needed <= r.high;
             held += holds;
             open += oa_t_test(&e) >= 0.05;
@@ -115,7 +115,7 @@ static void set_five(struct arena *a, const int *made)
 {
     struct simulated none = { .count = 5, .baseline = true, .margin = 0.01 };
     arena_open(a, &none, 0, 6);
-    a->comparison.any_looks = false;
+    a->comparison.sequential = false;
     for (int i = 0; i < 5; i++)
         for (int r = 0; r < 6; r++) {
             a->runs[i][r].valid_loss = five[i][r];
@@ -197,7 +197,7 @@ static void pairs_on_the_page(void **state)
     (void)state;
     set_five(&a, NULL);
     memcpy(a.runs[2], a.runs[1], sizeof a.runs[1]);
-    a.entries[3].floor = true;
+    a.entries[3].uniform = true;
     assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     assert_int_equal(s.pairs[1 * 5 + 2].verdict, OA_AGAINST_IDENTICAL);
     assert_int_equal(s.pairs[1 * 5 + 3].verdict, OA_AGAINST_NONE);
@@ -228,7 +228,7 @@ static void absent_runs(void **state)
     oa_context *c = oa_open(NULL);
     (void)state;
     set_five(&a, made);
-    a.comparison.any_looks = true;
+    a.comparison.sequential = true;
     assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     assert_int_equal(s.reference, 1);
     for (int i = 0; i < 5; i++) {
@@ -273,7 +273,7 @@ static void results_and_back(void **state)
     oa_context *c = oa_open(NULL);
     (void)state;
     set_five(&a, made);
-    a.comparison.any_looks = true;
+    a.comparison.sequential = true;
     a.comparison.until.ending = OA_ENDING_BUDGET;
     a.comparison.until.budget = 7200;
     a.comparison.until.spent = 7100.5;
@@ -316,7 +316,7 @@ static void trajectories(void **state)
     oa_context *c = oa_open(NULL);
     (void)state;
     set_five(&a, made);
-    a.comparison.any_looks = true;
+    a.comparison.sequential = true;
     assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     assert_int_equal(oa_comparison_family(&a.comparison, &s), 4);
     for (int i = 1; i < 5; i++) {
@@ -340,7 +340,7 @@ static void trajectories(void **state)
         assert_true(looks[made[i] - 2].half == s.entries[i].baseline.difference.half);
     }
     assert_int_equal(oa_trajectory(&a.comparison, &s, 0, scratch, looks), 0);
-    a.comparison.any_looks = false;
+    a.comparison.sequential = false;
     assert_int_equal(oa_trajectory(&a.comparison, &s, 1, scratch, looks), 0);
     oa_summary_free(&s);
     oa_close(c);
@@ -420,7 +420,7 @@ static void the_rule(void **state)
         char wanted[64] = "";
         int n;
         arena_open(&a, &set, 0, 8);
-        a.entries[4].floor = true;
+        a.entries[4].uniform = true;
         for (int e = 0; e < 5; e++)
             for (int r = 0; r < rounds[i].made[e]; r++)
                 a.runs[e][r].absent = false;

@@ -227,7 +227,7 @@ static const double ratios[3] = { 0.51302083333333293, 1.1599074074074096, 0.745
 static void make_varied(struct oa_comparison *k)
 {
     make_comparison(c, six_attentions, 3, 3, k);
-    k->entries[2].floor = true;
+    k->entries[2].uniform = true;
     k->vary.values = VALUES;
     k->vary.runs = oa_alloc(c, sizeof(struct oa_varied) * 3 * OA_CHANCES * VALUES);
     for (int i = 0; i < 2; i++) {

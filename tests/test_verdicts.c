@@ -95,12 +95,12 @@ static void draw(struct arena *a, int trial)
     s.margin = drawn("margin", trial, 0) < 0.5 ? 0 : 2 * drawn("margin", trial, 1);
     s.baseline = drawn("baseline", trial, 0) < 0.5;
     arena_open(a, &s, trial, seeds);
-    a->comparison.any_looks = drawn("looks", trial, 0) < 0.4;
+    a->comparison.sequential = drawn("looks", trial, 0) < 0.4;
     for (int i = 0; i < s.count; i++)
         for (int r = 0; r < seeds; r++)
             a->runs[i][r].absent = false;
     if (s.count > 2 && drawn("floor", trial, 0) < 0.6)
-        a->entries[s.count - 1].floor = true;
+        a->entries[s.count - 1].uniform = true;
     if (s.count > 3 && drawn("failed", trial, 0) < 0.3)
         a->runs[s.count - 2][seeds - 1].failed = true;
 }
@@ -123,7 +123,7 @@ static void check_member(const struct oa_comparison *k, const char *where, const
     double margin = margin_of(k, uniform);
     agree(where, word, json_is_null(low) ? -INFINITY : json_number_value(low),
           json_is_null(high) ? INFINITY : json_number_value(high), margin,
-          k->any_looks && margin > 0);
+          k->sequential && margin > 0);
     seen[strcmp(word, "no significant difference") == 0 || strcmp(word, "undecided") == 0 ? 0
          : strcmp(word, "equivalent") == 0                                                ? 1
                                                                                           : 2]++;
@@ -171,7 +171,7 @@ static int check_markdown(const struct oa_comparison *k, const char *text)
         bool uniform = strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 &&
                        strcmp(word, "equivalent") != 0;
         agree("Markdown", word, low, high, margin_of(k, uniform),
-              k->any_looks && k->margin > 0 && !uniform);
+              k->sequential && k->margin > 0 && !uniform);
         n++;
     }
     return n;
@@ -196,7 +196,7 @@ static int check_after(const struct oa_comparison *k, const char *page, const ch
         bool uniform = strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 &&
                        strcmp(word, "equivalent") != 0;
         agree(where, word, low, high, margin_of(k, uniform),
-              k->any_looks && k->margin > 0 && !uniform);
+              k->sequential && k->margin > 0 && !uniform);
         n++;
     }
     return n;
@@ -254,7 +254,7 @@ static void intervals_keep_the_level(void **state)
     oa_context *c = oa_open(NULL);
     struct simulated equal = { .count = 5, .baseline = true };
     struct oa_standing standings[SIM_ENTRIES] = { { 0 } };
-    struct oa_summary s = { .entries = standings, .count = 5, .seeds = 4, .floor = -1 };
+    struct oa_summary s = { .entries = standings, .count = 5, .seeds = 4, .uniform = -1 };
     for (int trial = 0; trial < trials; trial++) {
         struct oa_against out[SIM_ENTRIES];
         bool excludes = false;
@@ -375,7 +375,7 @@ static void as_family_py(void **state)
     (void)state;
     oa_context *c = oa_open(NULL);
     arena_open(&a, &(struct simulated){ .count = 5, .baseline = true, .margin = 0.01 }, 0, 6);
-    a.comparison.any_looks = false;
+    a.comparison.sequential = false;
     for (int i = 0; i < 5; i++)
         for (int r = 0; r < 6; r++) {
             a.runs[i][r].valid_loss = five[i][r];

@@ -77,11 +77,11 @@ static bool tests_wrong(oa_context *c, const struct simulated *s, int seeds, int
     static struct oa_against out[SIM_ENTRIES * SIM_ENTRIES];
     struct oa_standing standings[SIM_ENTRIES] = { { 0 } };
     struct oa_summary sum = {
-        .entries = standings, .count = s->count, .seeds = seeds, .floor = -1
+        .entries = standings, .count = s->count, .seeds = seeds, .uniform = -1
     };
     bool wrong = false;
     arena_open(&a, s, trial, seeds);
-    a.comparison.any_looks = false;
+    a.comparison.sequential = false;
     for (int i = 0; i < s->count; i++)
         for (int r = 0; r < seeds; r++)
             a.runs[i][r].absent = false;

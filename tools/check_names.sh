@@ -9,8 +9,9 @@ bad=$(mktemp) names=$(mktemp) library=$(mktemp)
 trap 'rm -f "$bad" "$names" "$library"' EXIT
 
 # "KIND NAME FILE": functions begin in the first column and are followed by a line "{"; names that macros make are not seen.
-# Templates of kernels are included once for each precision and instruction set, and are alike on purpose.
-find src include -name '*.[ch]' ! -path 'src/kernels/*.h' | LC_ALL=C sort | xargs awk '
+# Two sources are alike on purpose: templates of kernels, included once for each precision and instruction set, and
+# cluster/alone.c, which a build without MPI compiles instead of cluster/mpi.c.
+find src include -name '*.[ch]' ! -path 'src/kernels/*.h' ! -path src/cluster/alone.c | LC_ALL=C sort | xargs awk '
     FNR == 1 { head = "" }
     /^[a-z].*\(/ && !/;$/ { head = $0 }
     /^\{$/ && head != "" {

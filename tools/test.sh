@@ -160,7 +160,7 @@ format() {
 }
 
 layers() {
-    tools/check_layers.sh
+    tools/check_layers.sh && tools/check_names.sh
 }
 
 # Every known bug, one at a time, is found by `orthant verify`.

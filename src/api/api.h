@@ -7,6 +7,7 @@
 #define ORTHANT_API_H
 
 #include "api/commands.h"
+#include "base/json_read.h"
 #include "data/data.h"
 #include "model/model.h"
 #include "train/train.h"
@@ -49,7 +50,6 @@ void oa_json_line(struct oa_text *text, json_t *value); /* the same on one line 
 json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length);
 json_t *oa_json_name(oa_context *c,
                      const char *name); /* the same of a name; null where it is NULL */
-json_t *oa_json_number(double x);       /* null when it is not finite */
 
 /* A trained model, opened for use (api_run.c). */
 struct oa_trained {

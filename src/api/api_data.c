@@ -67,7 +67,7 @@ enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char
     json_t *record;
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_data_request", r->reserved, 4));
-    OA_TRY(oa_synthetic_plan(c, r->task, size, examples, r->seed, &plan));
+    OA_TRY(oa_synthetic_make_plan(c, r->task, size, examples, r->seed, &plan));
     OA_TRY(oa_directory_check(c, folder));
     oa_bar_open(&bar, c, plan.task->name);
     OA_TRY(oa_synthetic_write(c, &plan, folder, show_data_progress, &bar, &record));

@@ -65,8 +65,3 @@ json_t *oa_json_name(oa_context *c, const char *name)
 {
     return name ? oa_json_bytes(c, name, strlen(name)) : json_null();
 }
-
-json_t *oa_json_number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}

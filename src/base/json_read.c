@@ -3,6 +3,7 @@
 
 #include "base/context.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MOST_BYTES ((size_t)100000000) /* the limit of a safetensors header */
@@ -59,4 +60,9 @@ enum oa_error oa_json_read(oa_context *c, const char *path, const char *remedy, 
     enum oa_error e = oa_json_parse(c, path, text, length, remedy, out);
     oa_free(text);
     return e;
+}
+
+json_t *oa_json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
 }

@@ -14,5 +14,7 @@ enum oa_error oa_json_parse(oa_context *c, const char *path, const char *text, s
                             const char *remedy, json_t **out);
 /* The same for a whole file, gunzipped. */
 enum oa_error oa_json_read(oa_context *c, const char *path, const char *remedy, json_t **out);
+/* null unless finite. */
+json_t *oa_json_number(double x);
 
 #endif

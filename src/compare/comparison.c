@@ -29,7 +29,8 @@ static enum oa_error shared_fingerprint(struct comparison_session *t)
     json_object_set_new(t->shared, "compare.equal", json_string(equal));
     /* with one measure there is no choice, and older folders do not record it */
     if (oa_measures_count(t->out->measures) > 1)
-        json_object_set_new(t->shared, "compare.metric", json_string(oa_metric(t->out)->name));
+        json_object_set_new(t->shared, "compare.metric",
+                            json_string(oa_compared_measure(t->out)->name));
     oa_comparison_tune_fingerprint(t, t->shared);
     return OA_OK;
 }

@@ -27,7 +27,7 @@ struct oa_initial_run {
 struct oa_entry {
     char *attention;          /* canonical form */
     double trainable, frozen; /* parameters */
-    bool floor;               /* the uniform baseline, which is compared and not ranked */
+    bool uniform;             /* the uniform baseline, which is compared and not ranked */
     struct oa_run *runs;      /* [seeds] */
     struct oa_run *trials;    /* [cells of the grid][seeds] without curves; NULL: not tuned */
     int chosen;               /* the cell whose values its runs have; meaningless without trials */
@@ -86,7 +86,7 @@ struct oa_comparison {
     bool examples; /* these are all targets of examples; else tokens, the first of which is none */
     double eval_tokens; /* predicted by each validation during the training */
     int baseline;       /* number from 1 of the entry that all others are compared with; 0: none */
-    bool any_looks;     /* verdicts hold with any number of interim analyses */
+    bool sequential;    /* verdicts hold with any number of interim analyses */
     double margin;      /* of practical equivalence, in the metric's unit; 0: none */
     struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, nats */
     int metric;                  /* number of the one that the comparison is about */
@@ -113,7 +113,7 @@ void oa_comparison_free(struct oa_comparison *comparison);
 /* ---- measures ---- */
 
 /* The measure that the comparison is about. Borrowed from it. */
-const struct oa_measure *oa_metric(const struct oa_comparison *k);
+const struct oa_measure *oa_compared_measure(const struct oa_comparison *k);
 /* Borrowed; NULL past the end. */
 const struct oa_measure *oa_comparison_measure(const struct oa_comparison *k, int i);
 /* The score of a run in the metric. */
@@ -140,8 +140,8 @@ struct oa_trial_cost {
     int runs, failed;
     double steps, flops, processor_seconds, seconds; /* of diverged ones up to where they did */
 };
-void oa_trial_cost(const struct oa_comparison *k, int entry,
-                   struct oa_trial_cost *sum); /* adds to it */
+void oa_trial_cost_sum(const struct oa_comparison *k, int entry,
+                       struct oa_trial_cost *sum); /* adds to it */
 
 /* ---- running one (comparison.c) ---- */
 

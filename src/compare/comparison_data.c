@@ -7,7 +7,7 @@
 
 const char *oa_entry_name(const struct oa_entry *e)
 {
-    return e->floor ? "uniform baseline" : e->attention;
+    return e->uniform ? "uniform baseline" : e->attention;
 }
 
 bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r)
@@ -50,7 +50,7 @@ void oa_comparison_free(struct oa_comparison *comparison)
 
 /* ---- measures ---- */
 
-const struct oa_measure *oa_metric(const struct oa_comparison *k)
+const struct oa_measure *oa_compared_measure(const struct oa_comparison *k)
 {
     return &oa_measures_or_loss(k->measures)[k->metric];
 }

@@ -218,7 +218,7 @@ static enum oa_error fill_comparison_entry(struct comparison_session *t, int i, 
     for (int k = 0; k < i; k++)
         if (strcmp(t->out->entries[k].attention, e->attention) == 0)
             return oa_fail(t->c, OA_ARGUMENT, "the attention \"%s\" is given twice", e->attention);
-    e->floor =
+    e->uniform =
         o->compare_uniform_baseline && count > 1 && strcmp(e->attention, OA_UNIFORM_ATTENTION) == 0;
     t->steps[i] = o->train_steps;
     t->ffn[i] = o->model_ffn ? o->model_ffn : 4 * o->model_width;
@@ -251,7 +251,7 @@ int oa_comparison_attention_count(const struct comparison_session *t)
 {
     int count = 0;
     for (int i = 0; i < t->out->count; i++)
-        count += !t->out->entries[i].floor;
+        count += !t->out->entries[i].uniform;
     return count;
 }
 
@@ -260,9 +260,9 @@ static enum oa_error find_baseline(struct comparison_session *t)
     const struct oa_options *o = t->r->options;
     char *spec = NULL;
     t->out->margin = o->compare_margin;
-    t->out->any_looks = o->compare_until_resolved || o->compare_sequential;
+    t->out->sequential = o->compare_until_resolved || o->compare_sequential;
     if (!*o->compare_baseline) {
-        if (o->compare_margin > 0 && !t->out->any_looks)
+        if (o->compare_margin > 0 && !t->out->sequential)
             return oa_fail(t->c, OA_ARGUMENT,
                            "compare.margin has no effect without compare.baseline, "
                            "compare.sequential or compare.until_resolved: give one of these, too");

@@ -251,7 +251,7 @@ enum oa_error oa_comparison_read_initial_runs(struct comparison_session *t)
     for (int i = 0; t->out->initial_comparison && i < t->out->count; i++) {
         struct oa_entry *e = &t->out->entries[i];
         const char *advice =
-            e->floor ? "; --compare.uniform_baseline off leaves the uniform baseline out" : "";
+            e->uniform ? "; --compare.uniform_baseline off leaves the uniform baseline out" : "";
         OA_TRY(oa_initial_runs_read(t->c, t->out->initial_comparison, e->attention, advice,
                                     &e->initial_runs, &e->initial_run_count));
         for (int r = 0; r < e->initial_run_count; r++) {

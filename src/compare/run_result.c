@@ -3,6 +3,7 @@
 #include "compare/run_result.h"
 
 #include "base/checksum.h"
+#include "base/json_read.h"
 #include "base/safetensors.h"
 #include "train/run_scores.h"
 
@@ -42,11 +43,6 @@ static double *run_field(struct oa_run *run, int i)
     return (double *)(void *)((char *)run + fields[i].offset);
 }
 
-static json_t *json_number_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static double json_value_or_nan(json_t *x)
 {
     return json_is_number(x) ? json_number_value(x) : (double)NAN;
@@ -60,11 +56,11 @@ static json_t *curve_points_json(const struct oa_measure *measures, const struct
         const struct oa_curve_point *p = &run->curve[i];
         json_t *point = json_array();
         json_array_append_new(point, json_integer(p->step));
-        json_array_append_new(point, json_number_or_null(p->seconds));
-        json_array_append_new(point, json_number_or_null(p->tokens));
-        json_array_append_new(point, json_number_or_null(p->train_loss));
+        json_array_append_new(point, oa_json_number(p->seconds));
+        json_array_append_new(point, oa_json_number(p->tokens));
+        json_array_append_new(point, oa_json_number(p->train_loss));
         for (int m = 0; m < oa_measures_count(measures); m++)
-            json_array_append_new(point, json_number_or_null(oa_point_measured(p, m)));
+            json_array_append_new(point, oa_json_number(oa_point_measured(p, m)));
         json_array_append_new(curve, point);
     }
     return curve;
@@ -81,7 +77,7 @@ static json_t *run_result_json(const struct oa_measure *measures, const struct o
     json_object_set_new(o, "steps", json_integer(run->steps));
     for (int i = 0; i < FIELDS; i++)
         json_object_set_new(o, fields[i].key,
-                            json_number_or_null(*run_field((struct oa_run *)(uintptr_t)run, i)));
+                            oa_json_number(*run_field((struct oa_run *)(uintptr_t)run, i)));
     if (oa_measures_count(measures) > 1)
         json_object_set_new(o, "scores", oa_run_scores_json(measures, run->scores));
     if (run->test.made)

@@ -21,7 +21,7 @@ int oa_trial_best(const struct oa_comparison *k, int entry)
     int best = -1;
     double lowest = INFINITY; /* no cell that diverged is below it */
     for (int cell = 0; cell < k->tuning.grid.cells; cell++) {
-        double cost = oa_cost(oa_metric(k), oa_trial_mean(k, entry, cell, k->metric));
+        double cost = oa_cost(oa_compared_measure(k), oa_trial_mean(k, entry, cell, k->metric));
         if (cost < lowest) {
             lowest = cost;
             best = cell;
@@ -97,7 +97,7 @@ void oa_trial_remarks(const struct oa_comparison *k, int entry, struct oa_text *
     }
 }
 
-void oa_trial_cost(const struct oa_comparison *k, int entry, struct oa_trial_cost *sum)
+void oa_trial_cost_sum(const struct oa_comparison *k, int entry, struct oa_trial_cost *sum)
 {
     int count = k->tuning.grid.cells * k->tuning.seeds;
     for (int i = 0; i < count; i++) {

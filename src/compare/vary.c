@@ -121,7 +121,7 @@ static enum oa_error fill_varied_specs(const struct vary_batch *b, struct oa_run
     long n = 0;
     for (int value = b->first; value < b->first + b->values; value++)
         for (int entry = 0; entry < t->out->count; entry++) {
-            if (t->out->entries[entry].floor)
+            if (t->out->entries[entry].uniform)
                 continue;
             char folder[96];
             struct oa_options o = oa_comparison_options(t, entry, 0);

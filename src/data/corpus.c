@@ -58,7 +58,7 @@ static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_
                                  const struct text_span spans[SPANS], const char *name,
                                  struct oa_tokens *out)
 {
-    enum oa_tokenizer_kind kind = oa_tokenizer_kind(tok);
+    enum oa_tokenizer_kind kind = oa_tokenizer_kind_of(tok);
     struct oa_array bytes[SPANS];
     struct oa_ids ids;
     *out = (struct oa_tokens){ .name = name };
@@ -116,7 +116,7 @@ static struct oa_tokens count_tokens(const struct oa_tokenizer *tok, int32_t *id
                                      const char *name)
 {
     struct oa_tokens out = { .ids = ids, .count = count, .name = name };
-    for (size_t i = 0; i < count && oa_tokenizer_kind(tok) != OA_TOKENIZER_IDS; i++) {
+    for (size_t i = 0; i < count && oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS; i++) {
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
         out.characters += oa_text_characters(bytes, n);

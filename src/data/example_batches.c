@@ -146,8 +146,8 @@ struct batch_shape {
     long rows, input, source;
 };
 
-static struct batch_shape batch_shape(const struct oa_example_batches *b,
-                                      const struct oa_division *d, size_t batch)
+static struct batch_shape padded_batch_shape(const struct oa_example_batches *b,
+                                             const struct oa_division *d, size_t batch)
 {
     const struct oa_examples *e = b->examples;
     const struct oa_example_batching *how = &b->epochs.how;
@@ -217,7 +217,7 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
 static void fill_example_batch(struct oa_example_batches *b, const struct oa_division *d,
                                size_t batch, struct oa_batch *out)
 {
-    struct batch_shape s = batch_shape(b, d, batch);
+    struct batch_shape s = padded_batch_shape(b, d, batch);
     for (long r = 0; r < s.rows; r++) {
         size_t row = d->row[d->start[batch] + (size_t)r];
         if (!has_decoder(b->examples)) {
@@ -316,7 +316,7 @@ double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
     const struct oa_division *d = oa_epochs_at(&b->epochs, epoch);
     double places = 0, tokens = 0;
     for (size_t i = 0; i < d->batches; i++) {
-        struct batch_shape s = batch_shape(b, d, i);
+        struct batch_shape s = padded_batch_shape(b, d, i);
         places += (double)s.rows * (double)(s.input + s.source);
     }
     for (size_t row = 0; row < b->examples->count; row++)

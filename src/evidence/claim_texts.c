@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a claim says beside its predictions: what was published, what is asked, where it comes from.
- * It decides no number, so that a slip of the pen may be mended; but a published number that is
- * rewritten when the runs are known is another claim. So the texts are declared with the rest, and
- * it is said which of them are not as they were.
+ * The texts of a claim other than its predictions: what was published, what is asked, where it
+ * comes from. It decides no number, so that a slip of the pen may be mended; but a published number
+ * that is rewritten when the runs are known is another claim. So the texts are declared with the
+ * rest, and it is said which of them are not as they were.
  */
 #include "base/yaml_section.h"
 #include "evidence/reading.h"

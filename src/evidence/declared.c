@@ -56,7 +56,7 @@ static json_t *variant_json(oa_context *c, const struct oa_experiment *e,
     return out;
 }
 
-static json_t *declaration(oa_context *c, const struct oa_experiment *e)
+static json_t *declaration_of(oa_context *c, const struct oa_experiment *e)
 {
     json_t *predictions = json_array(), *variants = json_object();
     for (int i = 0; i < e->prediction_count; i++)
@@ -162,8 +162,8 @@ static void leave_out_free(json_t *variants)
     }
 }
 
-static enum oa_error compare(oa_context *c, const struct oa_experiment *e, const json_t *before,
-                             const json_t *now)
+static enum oa_error declaration_compare(oa_context *c, const struct oa_experiment *e,
+                                         const json_t *before, const json_t *now)
 {
     leave_out_free(json_object_get(before, "variants"));
     json_t *was = json_object_get(before, "variants"), *is = json_object_get(now, "variants");
@@ -205,10 +205,10 @@ static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e,
 /* ---- the file ---- */
 
 /* Everything that is to be declared; data NULL: without the data. */
-static enum oa_error say(oa_context *c, const struct oa_experiment *e, const char *data,
-                         json_t **out)
+static enum oa_error declaration_json(oa_context *c, const struct oa_experiment *e,
+                                      const char *data, json_t **out)
 {
-    *out = declaration(c, e);
+    *out = declaration_of(c, e);
     json_t *digests = json_object();
     if (!*out || !digests || json_object_set_new(*out, "data", digests) != 0)
         return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", e->path);
@@ -224,42 +224,42 @@ static void note(json_t *before, json_t *now, struct oa_declared *out)
         oa_claim_changed(json_object_get(before, "claim"), json_object_get(now, "claim"));
 }
 
-static enum oa_error check(oa_context *c, const struct oa_experiment *e, const char *path,
-                           json_t *now, struct oa_declared *out)
+static enum oa_error declaration_check(oa_context *c, const struct oa_experiment *e,
+                                       const char *path, json_t *now, struct oa_declared *out)
 {
     json_t *before, *data = json_object_get(now, "data");
     OA_TRY(oa_checksummed_read(c, path, "remove the folder to run the experiment anew", &before));
     note(before, now, out);
-    enum oa_error code = compare(c, e, before, now);
+    enum oa_error code = declaration_compare(c, e, before, now);
     if (code == OA_OK && json_object_size(data) > 0)
         code = compare_data(c, e, json_object_get(before, "data"), data);
     json_decref(before);
     return code;
 }
 
-static enum oa_error write_down(oa_context *c, const char *path, json_t *said)
+static enum oa_error declaration_write(oa_context *c, const char *path, json_t *declaration)
 {
     char date[16];
     time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
-    json_object_set_new(said, "date", json_string(date));
-    return oa_checksummed_write(c, path, said);
+    json_object_set_new(declaration, "date", json_string(date));
+    return oa_checksummed_write(c, path, declaration);
 }
 
 static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const char *data,
                              const char *folder, struct oa_declared *out)
 {
     char path[OA_PATH];
-    json_t *said;
+    json_t *declaration;
     *out = (struct oa_declared){ 0 };
     OA_TRY(oa_path(c, path, folder, "declared.json"));
-    enum oa_error code = say(c, e, data, &said);
+    enum oa_error code = declaration_json(c, e, data, &declaration);
     if (code == OA_OK && oa_file_exists(path))
-        code = check(c, e, path, said, out);
+        code = declaration_check(c, e, path, declaration, out);
     else if (code == OA_OK && data)
-        code = write_down(c, path, said);
-    json_decref(said);
+        code = declaration_write(c, path, declaration);
+    json_decref(declaration);
     return code;
 }
 

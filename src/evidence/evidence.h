@@ -48,7 +48,7 @@ enum oa_relation {
 };
 const char *oa_relation_words(enum oa_relation r); /* "better than" */
 
-#define OA_CLAIMED_FLOOR "floor"
+#define OA_CLAIMED_UNIFORM "floor"
 #define OA_CLAIMED_RANKING "ranking"
 struct oa_claimed {
     char *attention; /* canonical, or one of the words above */
@@ -86,7 +86,7 @@ const char *oa_claim_data(const struct oa_experiment *e, const char *key);
 const char *oa_claim_published(const struct oa_experiment *e, int i); /* NULL past the end */
 bool oa_experiment_plain(const struct oa_experiment *e); /* one comparison, no variants */
 /* The options of a variant with its files in the folder `data`; names that begin with / or data/
- * stay. OA_IO when one is not there: the sentence says where to get it. */
+ * stay. OA_IO when one is not there: the message says where to get it. */
 enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
                                  const struct oa_variant *v, const char *data,
                                  struct oa_options *out);
@@ -127,7 +127,7 @@ enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, c
 /* ---- records of comparisons (record.c, whose.c) ---- */
 
 /* Writes folder/NAME.json: folder/NAME/results.json without curves, texts and trials, with a
- * checksum; whose it is (whose.c) stands in it. */
+ * checksum; it names its variant (whose.c). */
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v);
 /* *out NULL: there is none. OA_FORMAT: it is of another variant, of other options or of another
  * declaration, or nothing was declared. */
@@ -135,8 +135,9 @@ enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_
                              const struct oa_variant *v, json_t **out);
 /* Is it of as many seeds as the options ask for, or did it end by itself? */
 bool oa_record_complete(const json_t *record, const struct oa_options *o);
-int oa_record_entry(const json_t *record,
-                    const char *attention); /* -1: there is none; OA_CLAIMED_FLOOR: the floor */
+int oa_record_entry(
+    const json_t *record,
+    const char *attention); /* -1: there is none; OA_CLAIMED_UNIFORM: the uniform baseline */
 
 /* What the comparison is about. */
 struct oa_record_measure {
@@ -144,14 +145,14 @@ struct oa_record_measure {
     int decimals;
     bool higher;
 };
-struct oa_record_measure oa_record_measure(const json_t *record);
+struct oa_record_measure oa_record_measure_of(const json_t *record);
 struct oa_estimate oa_record_score(const json_t *record, int entry);
 /* The score of a run; NaN when it failed. *seed is set. */
 double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed);
 int oa_record_runs(const json_t *record, int entry);
-/* Entry a against entry b, by the comparison's own statistics: against the baseline or the floor
- * where b or a is it, else as a pair. The difference is of scores, a minus b. Verdict NONE: they
- * were not compared. */
+/* Entry a against entry b, by the comparison's own statistics: against the baseline or the uniform
+ * baseline where b or a is it, else as a pair. The difference is of scores, a minus b. Verdict
+ * NONE: they were not compared. */
 struct oa_against oa_record_against(const json_t *record, int a, int b);
 const char *oa_recorded_words(enum oa_against_verdict v); /* of a verdict in a record, for people */
 /* How many times as fast a training step of entry a was as one of entry b, by the rounds in which
@@ -160,7 +161,7 @@ struct oa_range oa_record_speed(const json_t *record, int a, int b);
 struct oa_record_cost {
     double runs, flops, processor_seconds; /* with those of the tuning */
 };
-struct oa_record_cost oa_record_cost(const json_t *record);
+struct oa_record_cost oa_record_cost_of(const json_t *record);
 
 /* ---- the order of attentions in two comparisons (ranking.c) ---- */
 
@@ -202,7 +203,7 @@ struct oa_judged {
     enum oa_claim_verdict verdict; /* of all predictions together */
     struct oa_declared declared;
 };
-/* What an answer says of a prediction about scores; margin: within which a difference does not
+/* The verdict on a prediction about scores; margin: within which a difference does not
  * matter. */
 enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struct oa_against *a,
                                           double margin);

@@ -36,7 +36,8 @@ static void fill_span(const struct oa_judged *j, const struct oa_finding *f, str
                              .color = f->prediction };
 }
 
-static void name_axis(const struct oa_judged *j, const struct oa_finding *f, char *out, size_t size)
+static void evidence_name_axis(const struct oa_judged *j, const struct oa_finding *f, char *out,
+                               size_t size)
 {
     struct oa_record_measure m = oa_finding_measure(j, f);
     snprintf(out, size, "%sdifference of %s%s%s, left of the prediction minus right%s",
@@ -45,8 +46,8 @@ static void name_axis(const struct oa_judged *j, const struct oa_finding *f, cha
 }
 
 /* Drawn are those with a difference in the measure of the first: an axis has one unit. */
-static bool drawable(const struct oa_judged *j, const struct oa_finding *f,
-                     const struct oa_finding *first)
+static bool finding_drawable(const struct oa_judged *j, const struct oa_finding *f,
+                             const struct oa_finding *first)
 {
     return f->verdict != OA_CLAIM_NOT_RUN && isfinite(f->against.difference.mean) &&
            (!first ||
@@ -62,14 +63,14 @@ static void draw_intervals(const struct oa_judged *j, struct oa_span *spans, str
     for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
         oa_text_init(&texts[n].name, out->context);
         oa_text_init(&texts[n].note, out->context);
-        if (!drawable(j, f, first))
+        if (!finding_drawable(j, f, first))
             continue;
         first = first ? first : f;
         fill_span(j, f, &texts[n], &spans[n]);
         n++;
     }
     if (n > 0) {
-        name_axis(j, first, axis, sizeof axis);
+        evidence_name_axis(j, first, axis, sizeof axis);
         oa_svg_intervals(
             &(struct oa_interval_chart){ .title = oa_claim_text(j->experiment, "title"),
                                          .description =
@@ -127,7 +128,7 @@ static void fill_series(const struct oa_judged *j, const char *attention, double
     s->dots = true;
 }
 
-/* Attentions of all variants, each once, and the floor; names are the experiment's. */
+/* Attentions of all variants, each once, and the uniform baseline; names are the experiment's. */
 static int list_names(const struct oa_experiment *e, const char **names)
 {
     int n = 0;
@@ -139,7 +140,7 @@ static int list_names(const struct oa_experiment *e, const char **names)
             if (known == n)
                 names[n++] = e->variants[v].attention[a];
         }
-    names[n++] = OA_CLAIMED_FLOOR;
+    names[n++] = OA_CLAIMED_UNIFORM;
     return n;
 }
 
@@ -165,7 +166,7 @@ static void draw_lines(const struct oa_judged *j, const char **names, struct oa_
                        double *memory, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
-    struct oa_record_measure m = oa_record_measure(first_record(j));
+    struct oa_record_measure m = oa_record_measure_of(first_record(j));
     int count = list_names(e, names), n = 0;
     double least = INFINITY, most = -INFINITY; /* of all intervals */
     for (int i = 0; i < count; i++) {

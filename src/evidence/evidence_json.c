@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evidence.json: what the page says, for programs. docs/results.md describes it. */
+ * evidence.json: the contents of the page, for programs. docs/results.md describes it. */
 #include "evidence/pages.h"
+
+#include "base/json_read.h"
 
 #include <math.h>
 
 #define SCHEMA "orthant.evidence/1"
 
-static json_t *real(double x)
+static json_t *evidence_estimate_json(const struct oa_estimate *e)
 {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *estimate(const struct oa_estimate *e)
-{
-    return json_pack("{s:i, s:o, s:o, s:o}", "n", e->n, "mean", real(e->mean), "low",
-                     real(e->mean - e->half), "high", real(e->mean + e->half));
+    return json_pack("{s:i, s:o, s:o, s:o}", "n", e->n, "mean", oa_json_number(e->mean), "low",
+                     oa_json_number(e->mean - e->half), "high", oa_json_number(e->mean + e->half));
 }
 
 static json_t *speed(const struct oa_range *r)
 {
-    return json_pack("{s:i, s:o, s:o, s:o}", "n", r->n, "value", real(r->value), "low",
-                     real(r->low), "high", real(r->high));
+    return json_pack("{s:i, s:o, s:o, s:o}", "n", r->n, "value", oa_json_number(r->value), "low",
+                     oa_json_number(r->low), "high", oa_json_number(r->high));
 }
 
 static json_t *pairs(const struct oa_ranking *r)
@@ -28,14 +25,14 @@ static json_t *pairs(const struct oa_ranking *r)
     return json_pack("{s:i, s:i, s:i}", "alike", r->alike, "opposed", r->opposed, "open", r->open);
 }
 
-static json_t *finding(const struct oa_judged *j, const struct oa_finding *f)
+static json_t *evidence_finding_json(const struct oa_judged *j, const struct oa_finding *f)
 {
     const struct oa_variant *v = j->experiment->variants;
-    json_t *out =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right",
-                  v[f->right].name, "verdict", oa_claim_verdict_code(f->verdict), "found",
-                  oa_finding_code(j, f), "difference", estimate(&f->against.difference), "p_holm",
-                  real(f->against.holm), "p_equivalence", real(f->against.equivalence));
+    json_t *out = json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right", v[f->right].name,
+        "verdict", oa_claim_verdict_code(f->verdict), "found", oa_finding_code(j, f), "difference",
+        evidence_estimate_json(&f->against.difference), "p_holm", oa_json_number(f->against.holm),
+        "p_equivalence", oa_json_number(f->against.equivalence));
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
     if (relation == OA_FASTER_THAN)
         json_object_set_new(out, "speed", speed(&f->speed));
@@ -51,7 +48,7 @@ static json_t *predictions(const struct oa_judged *j)
         json_t *found = json_array();
         for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
             if (f->prediction == p)
-                json_array_append_new(found, finding(j, f));
+                json_array_append_new(found, evidence_finding_json(j, f));
         json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "prediction",
                                               j->experiment->predictions[p].text, "verdict",
                                               oa_claim_verdict_code(oa_prediction_verdict(j, p)),
@@ -68,18 +65,18 @@ static json_t *entries(const json_t *record)
     {
         struct oa_estimate score = oa_record_score(record, (int)i);
         json_t *tuned = json_object_get(json_object_get(entry, "tuning"), "values");
-        json_array_append_new(list,
-                              json_pack("{s:O, s:O, s:O, s:O, s:o, s:o}", "attention",
-                                        json_object_get(entry, "attention"), "floor",
-                                        json_object_get(entry, "floor"), "trainable",
-                                        json_object_get(entry, "trainable"), "frozen",
-                                        json_object_get(entry, "frozen"), "score", estimate(&score),
-                                        "tuned", tuned ? json_incref(tuned) : json_null()));
+        json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O, s:o, s:o}", "attention",
+                                              json_object_get(entry, "attention"), "floor",
+                                              json_object_get(entry, "floor"), "trainable",
+                                              json_object_get(entry, "trainable"), "frozen",
+                                              json_object_get(entry, "frozen"), "score",
+                                              evidence_estimate_json(&score), "tuned",
+                                              tuned ? json_incref(tuned) : json_null()));
     }
     return list;
 }
 
-static json_t *cost_json(struct oa_record_cost cost)
+static json_t *record_cost_json(struct oa_record_cost cost)
 {
     return json_pack("{s:f, s:f, s:f}", "runs", cost.runs, "flops", cost.flops, "processor_seconds",
                      cost.processor_seconds);
@@ -91,18 +88,19 @@ static json_t *from_json(const struct oa_experiment *e, int variant)
     return from < 0 ? json_null() : json_string(e->variants[from].name);
 }
 
-static json_t *comparisons(const struct oa_judged *j)
+static json_t *evidence_comparisons_json(const struct oa_judged *j)
 {
     json_t *list = json_array();
     for (int v = 0; v < j->experiment->variant_count; v++)
         if (j->record[v])
-            json_array_append_new(
-                list,
-                json_pack("{s:s, s:o, s:s, s:O, s:o, s:o}", "name", j->experiment->variants[v].name,
-                          "from", from_json(j->experiment, v), "measure",
-                          oa_record_measure(j->record[v]).name, "conclusion",
-                          json_object_get(j->record[v], "conclusion"), "entries",
-                          entries(j->record[v]), "cost", cost_json(oa_record_cost(j->record[v]))));
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:o, s:s, s:O, s:o, s:o}", "name",
+                                            j->experiment->variants[v].name, "from",
+                                            from_json(j->experiment, v), "measure",
+                                            oa_record_measure_of(j->record[v]).name, "conclusion",
+                                            json_object_get(j->record[v], "conclusion"), "entries",
+                                            entries(j->record[v]), "cost",
+                                            record_cost_json(oa_record_cost_of(j->record[v]))));
     return list;
 }
 
@@ -117,8 +115,8 @@ static json_t *experiment(const struct oa_judged *j)
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", e->name, "title",
                      oa_claim_text(e, "title"), "source", oa_claim_text(e, "source"), "verdict",
                      oa_judged_code(j), "declared", j->declared.date, "changed", changed(j),
-                     "predictions", predictions(j), "comparisons", comparisons(j), "cost",
-                     cost_json(oa_judged_cost(j)));
+                     "predictions", predictions(j), "comparisons", evidence_comparisons_json(j),
+                     "cost", record_cost_json(oa_judged_cost(j)));
 }
 
 json_t *oa_evidence_json(const struct oa_judged *j, int count)

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static void add_text(struct oa_text *out, const char *before, const char *text, const char *after)
+static void evidence_add_markdown(struct oa_text *out, const char *before, const char *text,
+                                  const char *after)
 {
     oa_text_printf(out, "%s", before);
     oa_markdown_text(out, text);
@@ -67,7 +68,7 @@ static void add_overview(const struct oa_judged *j, int count, struct oa_text *o
     oa_text_printf(out, "| claim | verdict | predictions | comparisons run | processor time |\n| "
                         ":-- | :-- | :-- | --: | --: |\n");
     for (int i = 0; i < count; i++) {
-        add_text(out, "| ", oa_claim_text(j[i].experiment, "title"), " ");
+        evidence_add_markdown(out, "| ", oa_claim_text(j[i].experiment, "title"), " ");
         oa_text_printf(out, "(`%s`) | %s | ", j[i].experiment->name, oa_judged_words(&j[i]));
         add_counts(&j[i], out);
         oa_text_printf(out, " | %d of %d | %s |\n", oa_judged_records(&j[i]),
@@ -83,20 +84,20 @@ static void add_overview(const struct oa_judged *j, int count, struct oa_text *o
 static void add_claim(const struct oa_judged *j, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
-    add_text(out, "\n## ", oa_claim_text(e, "title"), "\n\n");
+    evidence_add_markdown(out, "\n## ", oa_claim_text(e, "title"), "\n\n");
     oa_text_printf(out, "**%s** (", oa_judged_words(j));
     add_counts(j, out);
-    add_text(out, ")\n\n", oa_claim_text(e, "question"), "\n\n");
-    add_text(out, "Published: ", oa_claim_text(e, "source"), "\n\n");
+    evidence_add_markdown(out, ")\n\n", oa_claim_text(e, "question"), "\n\n");
+    evidence_add_markdown(out, "Published: ", oa_claim_text(e, "source"), "\n\n");
     for (int i = 0; oa_claim_published(e, i); i++)
-        add_text(out, "- ", oa_claim_published(e, i), "\n");
-    add_text(out, "\nData: ", oa_claim_data(e, "name"), "; ");
-    add_text(out, "", oa_claim_data(e, "get"), "; ");
-    add_text(out, "licence: ", oa_claim_data(e, "licence"), ".\n\n");
-    add_text(out, "Scale: ", oa_claim_text(e, "scale"), "\n\n");
+        evidence_add_markdown(out, "- ", oa_claim_published(e, i), "\n");
+    evidence_add_markdown(out, "\nData: ", oa_claim_data(e, "name"), "; ");
+    evidence_add_markdown(out, "", oa_claim_data(e, "get"), "; ");
+    evidence_add_markdown(out, "licence: ", oa_claim_data(e, "licence"), ".\n\n");
+    evidence_add_markdown(out, "Scale: ", oa_claim_text(e, "scale"), "\n\n");
 }
 
-static void add_cost(const struct oa_judged *j, struct oa_text *out)
+static void evidence_add_cost(const struct oa_judged *j, struct oa_text *out)
 {
     char time[OA_NUMBER], flops[OA_NUMBER];
     struct oa_record_cost cost = oa_judged_cost(j);
@@ -134,7 +135,7 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
     oa_evidence_runs(j, out);
     if (oa_judged_records(j) > 0) {
         oa_evidence_numbers(j, out);
-        add_cost(j, out);
+        evidence_add_cost(j, out);
     } else {
         oa_text_printf(out, "%s",
                        *j->declared.date ? "\nNo comparison is finished. " : "\nNot run. ");

@@ -27,10 +27,10 @@ void oa_add_variants(const struct oa_judged *j, const struct oa_finding *f, stru
 
 struct oa_record_measure oa_finding_measure(const struct oa_judged *j, const struct oa_finding *f)
 {
-    return oa_record_measure(j->record[f->left]);
+    return oa_record_measure_of(j->record[f->left]);
 }
 
-static void add_p(const struct oa_against *a, struct oa_text *out)
+static void evidence_add_p(const struct oa_against *a, struct oa_text *out)
 {
     char p[OA_NUMBER];
     double shown = a->verdict == OA_AGAINST_EQUIVALENT ? a->equivalence : a->holm;
@@ -40,7 +40,7 @@ static void add_p(const struct oa_against *a, struct oa_text *out)
 }
 
 /* A text into the next cell, which takes it as it is. */
-static void cell(struct oa_table *t, struct oa_text *text)
+static void evidence_cell(struct oa_table *t, struct oa_text *text)
 {
     oa_table_cell(t, "%s", text->s ? text->s : "");
     oa_text_cut(text, 0);
@@ -84,15 +84,15 @@ static void add_finding(const struct oa_judged *j, const struct oa_finding *f, s
     bool run = f->verdict != OA_CLAIM_NOT_RUN;
     oa_table_cell(t, "%s", j->experiment->predictions[f->prediction].text);
     oa_add_variants(j, f, text);
-    cell(t, text);
+    evidence_cell(t, text);
     if (run)
         add_measured(j, f, text);
-    cell(t, text);
+    evidence_cell(t, text);
     if (run) {
         oa_text_printf(text, "%s", oa_finding_words(j, f));
-        add_p(&f->against, text);
+        evidence_add_p(&f->against, text);
     }
-    cell(t, text);
+    evidence_cell(t, text);
     oa_table_cell(t, "%s", oa_claim_verdict_words(f->verdict));
 }
 
@@ -143,7 +143,7 @@ static void add_changes(const struct oa_experiment *e, struct oa_text *out)
     oa_text_printf(out, ".\n\n");
 }
 
-static void add_seeds(const struct oa_options *o, struct oa_text *out)
+static void evidence_add_seeds(const struct oa_options *o, struct oa_text *out)
 {
     if (o->compare_until_resolved)
         oa_text_printf(
@@ -187,7 +187,7 @@ void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out)
         o->data_train, o->data_tokenizer, o->model_layers, oa_plural(o->model_layers),
         o->model_width, o->model_heads, oa_plural(o->model_heads), o->model_context);
     add_budget(o, out);
-    add_seeds(o, out);
+    evidence_add_seeds(o, out);
     add_statistics(o, out);
     oa_text_printf(out, ".\n\n");
     if (!oa_experiment_plain(j->experiment))
@@ -201,7 +201,7 @@ static const json_t *entry_of(const json_t *record, int entry)
     return json_array_get(json_object_get(record, "entries"), (size_t)entry);
 }
 
-static const char *name_of(const json_t *entry)
+static const char *recorded_name(const json_t *entry)
 {
     return json_is_true(json_object_get(entry, "floor"))
                ? "uniform baseline"
@@ -229,8 +229,8 @@ static void add_tuned(const json_t *entry, struct oa_text *out)
         oa_text_printf(out, " (the smallest or largest value tried)");
 }
 
-static void add_against(const json_t *record, int entry, int other, int decimals,
-                        struct oa_text *out)
+static void evidence_add_difference(const json_t *record, int entry, int other, int decimals,
+                                    struct oa_text *out)
 {
     if (other < 0 || other == entry)
         return;
@@ -247,27 +247,29 @@ static void add_entry(const struct oa_judged *j, int variant, int entry, struct 
 {
     const json_t *record = j->record[variant], *e = entry_of(record, entry);
     const json_t *baseline = json_object_get(record, "baseline");
-    struct oa_record_measure m = oa_record_measure(record);
+    struct oa_record_measure m = oa_record_measure_of(record);
     struct oa_estimate score = oa_record_score(record, entry);
     char number[OA_NUMBER];
     oa_table_cell(t, "%s",
                   oa_experiment_plain(j->experiment) ? "" : j->experiment->variants[variant].name);
-    oa_table_cell(t, "%s", name_of(e));
+    oa_table_cell(t, "%s", recorded_name(e));
     oa_text_printf(text, "%s", oa_number_fixed(number, score.mean, m.decimals));
     if (isfinite(score.half))
         oa_text_printf(text, " ±%s", oa_number_fixed(number, score.half, m.decimals));
-    cell(t, text);
-    add_against(record, entry, json_is_integer(baseline) ? (int)json_integer_value(baseline) : -1,
-                m.decimals, text);
-    cell(t, text);
-    add_against(record, entry, oa_record_entry(record, OA_CLAIMED_FLOOR), m.decimals, text);
-    cell(t, text);
+    evidence_cell(t, text);
+    evidence_add_difference(record, entry,
+                            json_is_integer(baseline) ? (int)json_integer_value(baseline) : -1,
+                            m.decimals, text);
+    evidence_cell(t, text);
+    evidence_add_difference(record, entry, oa_record_entry(record, OA_CLAIMED_UNIFORM), m.decimals,
+                            text);
+    evidence_cell(t, text);
     oa_table_cell(t, "%d", oa_record_runs(record, entry));
     oa_table_cell(t, "%s",
                   oa_number_si(number, json_number_value(json_object_get(e, "trainable"))));
     oa_table_cell(t, "%s", oa_number_si(number, json_number_value(json_object_get(e, "frozen"))));
     add_tuned(e, text);
-    cell(t, text);
+    evidence_cell(t, text);
 }
 
 static void add_machines(const struct oa_judged *j, struct oa_text *out)
@@ -289,8 +291,8 @@ static bool same_measure(const struct oa_judged *j, int a, int b)
 {
     if (!j->record[a] || !j->record[b])
         return false;
-    struct oa_record_measure x = oa_record_measure(j->record[a]),
-                             y = oa_record_measure(j->record[b]);
+    struct oa_record_measure x = oa_record_measure_of(j->record[a]),
+                             y = oa_record_measure_of(j->record[b]);
     return strcmp(x.name, y.name) == 0 && strcmp(x.unit, y.unit) == 0;
 }
 
@@ -306,7 +308,7 @@ static bool first_with_measure(const struct oa_judged *j, int variant)
  * they differ in it. */
 static void add_measure(const struct oa_judged *j, int variant, bool several, struct oa_text *out)
 {
-    struct oa_record_measure m = oa_record_measure(j->record[variant]);
+    struct oa_record_measure m = oa_record_measure_of(j->record[variant]);
     for (int v = variant; several && v < j->experiment->variant_count; v++)
         if (same_measure(j, v, variant))
             oa_text_printf(out, "%s`%s`", v > variant ? ", " : "", j->experiment->variants[v].name);

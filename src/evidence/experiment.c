@@ -250,10 +250,10 @@ static enum oa_error read_attentions(oa_context *c, const struct oa_experiment *
 
 /* ---- a variant that starts from another one ---- */
 
-static bool takes_part(const struct oa_variant *v, const char *attention)
+static bool variant_includes(const struct oa_variant *v, const char *attention)
 {
     bool uniform = strcmp(attention, OA_UNIFORM_ATTENTION) == 0;
-    return oa_variant_has(v, attention) || (uniform && oa_variant_has(v, OA_CLAIMED_FLOOR));
+    return oa_variant_has(v, attention) || (uniform && oa_variant_has(v, OA_CLAIMED_UNIFORM));
 }
 
 /* What would be refused after the first of the two had run. */
@@ -265,11 +265,11 @@ static enum oa_error check_from(oa_context *c, const struct oa_experiment *e, co
         return oa_claim_refuse(c, e, node, "variant %s starts from %s, so it cannot set train.init",
                                v->name, from->name);
     for (int i = 0; i < v->attentions; i++)
-        if (!takes_part(from, v->attention[i]))
+        if (!variant_includes(from, v->attention[i]))
             return oa_claim_refuse(c, e, node,
                                    "variant %s starts from %s, which does not contain \"%s\"",
                                    v->name, from->name, v->attention[i]);
-    if (v->options.compare_uniform_baseline && !takes_part(from, OA_UNIFORM_ATTENTION))
+    if (v->options.compare_uniform_baseline && !variant_includes(from, OA_UNIFORM_ATTENTION))
         return oa_claim_refuse(c, e, node,
                                "variant %s starts from %s, which has no uniform baseline: set "
                                "compare.uniform_baseline in both or in neither",

@@ -128,7 +128,8 @@ static enum oa_error add_path(const struct files *f, const char *name, void *arg
     return oa_file_exists(path) ? oa_status(f->c) : refuse_missing(f->c, f->e, path);
 }
 
-static enum oa_error place(const struct files *f, const char *key, struct oa_options *o)
+static enum oa_error set_declared_paths(const struct files *f, const char *key,
+                                        struct oa_options *o)
 {
     struct oa_text paths;
     oa_text_init(&paths, f->c);
@@ -148,7 +149,7 @@ enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
     *out = v->options;
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (row->role & OA_NAMES_FILES)
-            OA_TRY(place(&f, row->key, out));
+            OA_TRY(set_declared_paths(&f, row->key, out));
     return OA_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What comparisons say of predictions. Within one comparison its own statistics answer: against the
- * baseline or the floor where the prediction is about one of them, otherwise between the pair.
- * Between two variants, which are comparisons of their own, the seeds that both have are paired,
- * and all such comparisons of the experiment are one family, corrected by Holm, or where a
+ * baseline or the uniform baseline where the prediction is about one of them, otherwise between the
+ * pair. Between two variants, which are comparisons of their own, the seeds that both have are
+ * paired, and all such comparisons of the experiment are one family, corrected by Holm, or where a
  * comparison may be looked at any number of times, of anytime-valid intervals.
  *
  * Two attentions that are as good as each other, of which none was found better than the uniform
@@ -98,7 +98,7 @@ static const struct oa_prediction *prediction_of(const struct oa_judged *j,
 }
 
 /* Scores of two comparisons. */
-static bool across(const struct oa_judged *j, const struct oa_finding *f)
+static bool finding_crosses_variants(const struct oa_judged *j, const struct oa_finding *f)
 {
     return f->left != f->right && prediction_of(j, f)->relation != OA_SAME_AS;
 }
@@ -118,14 +118,14 @@ static void list_findings(struct oa_judged *j)
     }
 }
 
-/* Was the attention found better than the floor of its comparison? Also true where there is no
- * floor to ask. */
+/* Was the attention found better than the uniform baseline of its comparison? Also true if
+ * the comparison has none. */
 static bool attends(const json_t *record, const char *attention)
 {
     int entry = oa_record_entry(record, attention),
-        floor = oa_record_entry(record, OA_CLAIMED_FLOOR);
-    return floor < 0 || entry < 0 ||
-           oa_record_against(record, entry, floor).verdict == OA_AGAINST_BETTER;
+        uniform = oa_record_entry(record, OA_CLAIMED_UNIFORM);
+    return uniform < 0 || entry < 0 ||
+           oa_record_against(record, entry, uniform).verdict == OA_AGAINST_BETTER;
 }
 
 static enum oa_claim_verdict held_of(const struct oa_judged *j, const struct oa_finding *f,
@@ -138,7 +138,7 @@ static enum oa_claim_verdict held_of(const struct oa_judged *j, const struct oa_
     return oa_claim_verdict_of(p->relation, &f->against, margin);
 }
 
-static double margin_of(const struct oa_judged *j, const struct oa_finding *f)
+static double finding_margin(const struct oa_judged *j, const struct oa_finding *f)
 {
     return j->experiment->variants[f->left].options.compare_margin;
 }
@@ -211,7 +211,7 @@ static void judge_within(struct oa_judged *j, struct oa_finding *f)
         b = oa_record_entry(record, p->right.attention);
     if (a >= 0 && b >= 0)
         f->against = oa_record_against(record, a, b);
-    f->verdict = held_of(j, f, margin_of(j, f));
+    f->verdict = held_of(j, f, finding_margin(j, f));
 }
 
 /* ---- between variants ---- */
@@ -233,7 +233,7 @@ static struct oa_estimate paired(const json_t *left, int a, const json_t *right,
                                  double *scratch)
 {
     int n = 0;
-    double sign = oa_record_measure(left).higher ? -1 : 1;
+    double sign = oa_record_measure_of(left).higher ? -1 : 1;
     for (int r = 0; r < oa_record_runs(left, a); r++) {
         json_int_t seed;
         double mine = oa_record_run(left, a, r, &seed), theirs = with_seed(right, b, seed);
@@ -251,7 +251,8 @@ static enum oa_error compare_across(oa_context *c, const struct oa_judged *j,
     const struct oa_prediction *p = prediction_of(j, f);
     const json_t *left = j->record[f->left], *right = j->record[f->right];
     *out = oa_against_nothing();
-    if (!left || !right || strcmp(oa_record_measure(left).name, oa_record_measure(right).name) != 0)
+    if (!left || !right ||
+        strcmp(oa_record_measure_of(left).name, oa_record_measure_of(right).name) != 0)
         return OA_OK;
     int a = oa_record_entry(left, p->left.attention),
         b = oa_record_entry(right, p->right.attention);
@@ -264,46 +265,46 @@ static enum oa_error compare_across(oa_context *c, const struct oa_judged *j,
     return oa_status(c);
 }
 
-static bool any_looks(const struct oa_variant *v)
+static bool variant_is_sequential(const struct oa_variant *v)
 {
     return v->options.compare_until_resolved || v->options.compare_sequential;
 }
 
-/* Until all comparisons of the family have ended nothing is said: a correction over fewer would be
+/* No verdict until all comparisons of the family have ended: a correction over fewer would be
  * too weak. */
-static bool family_ready(const struct oa_judged *j, int *members, bool *looks)
+static bool family_ready(const struct oa_judged *j, int *members, bool *sequential)
 {
     *members = 0;
-    *looks = false;
+    *sequential = false;
     for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
-        if (!across(j, f))
+        if (!finding_crosses_variants(j, f))
             continue;
         if (!both_ended(j, f))
             return false;
         *members += 1;
-        *looks = *looks || any_looks(&j->experiment->variants[f->left]) ||
-                 any_looks(&j->experiment->variants[f->right]);
+        *sequential = *sequential || variant_is_sequential(&j->experiment->variants[f->left]) ||
+                      variant_is_sequential(&j->experiment->variants[f->right]);
     }
     return *members > 0;
 }
 
-static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool looks,
+static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool sequential,
                                   struct oa_against *room)
 {
     int n = 0;
     double margin = 0;
     for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
-        if (across(j, f)) {
-            margin = margin_of(j, f);
+        if (finding_crosses_variants(j, f)) {
+            margin = finding_margin(j, f);
             OA_TRY(compare_across(c, j, f, &room[n++]));
         }
-    OA_TRY(oa_judge_family(c, room, members, margin, looks ? members : 0));
+    OA_TRY(oa_judge_family(c, room, members, margin, sequential ? members : 0));
     n = 0;
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
-        if (across(j, f)) {
+        if (finding_crosses_variants(j, f)) {
             f->against = room[n++];
             f->verdict = held_of(j, f, margin);
-            if (oa_record_measure(j->record[f->left]).higher)
+            if (oa_record_measure_of(j->record[f->left]).higher)
                 f->against.difference.mean = -f->against.difference.mean;
         }
     return OA_OK;
@@ -312,11 +313,11 @@ static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int member
 static enum oa_error judge_across(oa_context *c, struct oa_judged *j)
 {
     int members;
-    bool looks;
-    if (!family_ready(j, &members, &looks))
+    bool sequential;
+    if (!family_ready(j, &members, &sequential))
         return OA_OK;
     struct oa_against *room = oa_alloc(c, (size_t)members * sizeof *room);
-    enum oa_error e = room ? judge_family(c, j, members, looks, room) : OA_NO_MEMORY;
+    enum oa_error e = room ? judge_family(c, j, members, sequential, room) : OA_NO_MEMORY;
     oa_free(room);
     return e;
 }
@@ -366,7 +367,7 @@ struct oa_record_cost oa_judged_cost(const struct oa_judged *j)
     struct oa_record_cost sum = { 0 };
     for (int v = 0; v < j->experiment->variant_count; v++)
         if (j->record[v]) {
-            struct oa_record_cost one = oa_record_cost(j->record[v]);
+            struct oa_record_cost one = oa_record_cost_of(j->record[v]);
             sum.runs += one.runs;
             sum.flops += one.flops;
             sum.processor_seconds += one.processor_seconds;
@@ -383,7 +384,7 @@ static enum oa_error judge_all(oa_context *c, struct oa_judged *j)
             judge_speed(j, f);
         else if (about(j, f, OA_SAME_AS))
             judge_ranking(j, f);
-        else if (!across(j, f))
+        else if (!finding_crosses_variants(j, f))
             judge_within(j, f);
     }
     OA_TRY(judge_across(c, j));

@@ -22,7 +22,7 @@ const char *oa_relation_words(enum oa_relation r)
     return words[r];
 }
 
-/* Where the relation stands in the text, with blanks around it; NULL: nowhere. */
+/* The relation in the text, with blanks around it; NULL: absent. */
 static const char *find_relation(const char *text, enum oa_relation *out, size_t *length)
 {
     for (int i = 0; i < OA_RELATIONS; i++) {
@@ -96,7 +96,7 @@ static bool is_ranking(const char *attention)
 
 bool oa_variant_has(const struct oa_variant *v, const char *attention)
 {
-    if (strcmp(attention, OA_CLAIMED_FLOOR) == 0)
+    if (strcmp(attention, OA_CLAIMED_UNIFORM) == 0)
         return v->options.compare_uniform_baseline;
     for (int i = 0; i < v->attentions; i++)
         if (strcmp(v->attention[i], attention) == 0)
@@ -110,7 +110,7 @@ static enum oa_error make_canonical(oa_context *c, const struct oa_variant *v,
     char *text = cut(c, out->attention, strlen(out->attention));
     oa_free(out->attention);
     out->attention = text;
-    if (!text || strcmp(text, OA_CLAIMED_FLOOR) == 0 || is_ranking(text))
+    if (!text || strcmp(text, OA_CLAIMED_UNIFORM) == 0 || is_ranking(text))
         return oa_status(c);
     enum oa_error e = oa_stacks_canonical(c, text, oa_options_stacks(&v->options), &out->attention);
     oa_free(text);
@@ -120,11 +120,11 @@ static enum oa_error make_canonical(oa_context *c, const struct oa_variant *v,
 static enum oa_error refuse_absent(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                    const struct oa_variant *v, const char *attention)
 {
-    bool plain = oa_experiment_plain(e), floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
+    bool plain = oa_experiment_plain(e), uniform = strcmp(attention, OA_CLAIMED_UNIFORM) == 0;
     return oa_claim_refuse(c, e, node, "\"%s\" is not in the comparison%s%s: %s", attention,
                            plain ? "" : " of the variant ", plain ? "" : v->name,
-                           floor ? "compare.uniform_baseline is off"
-                                 : "compare.attentions does not contain it");
+                           uniform ? "compare.uniform_baseline is off"
+                                   : "compare.attentions does not contain it");
 }
 
 static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, const json_t *node,
@@ -143,15 +143,15 @@ static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, con
     return OA_OK;
 }
 
-static double margin_of(const struct oa_experiment *e, const struct oa_claimed *side)
+static double side_margin(const struct oa_experiment *e, const struct oa_claimed *side)
 {
     return e->variants[side->variant < 0 ? 0 : side->variant].options.compare_margin;
 }
 
-static bool against_floor(const struct oa_prediction *p)
+static bool against_uniform(const struct oa_prediction *p)
 {
-    return strcmp(p->left.attention, OA_CLAIMED_FLOOR) == 0 ||
-           strcmp(p->right.attention, OA_CLAIMED_FLOOR) == 0;
+    return strcmp(p->left.attention, OA_CLAIMED_UNIFORM) == 0 ||
+           strcmp(p->right.attention, OA_CLAIMED_UNIFORM) == 0;
 }
 
 /* A ranking is compared with one of another comparison, and with nothing else. */
@@ -178,7 +178,7 @@ static enum oa_error check_speed(oa_context *c, const struct oa_experiment *e, c
 }
 
 /* Of scores, between two comparisons. */
-static bool across(const struct oa_prediction *p)
+static bool prediction_crosses_variants(const struct oa_prediction *p)
 {
     return p->left.variant != p->right.variant && p->relation != OA_SAME_AS;
 }
@@ -186,17 +186,18 @@ static bool across(const struct oa_prediction *p)
 static enum oa_error check_family(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                   const struct oa_prediction *p)
 {
-    bool alike = margin_of(e, &p->left) == margin_of(e, &p->right);
+    bool alike = side_margin(e, &p->left) == side_margin(e, &p->right);
     for (const struct oa_prediction *before = e->predictions; before < p; before++)
-        alike = alike && (!across(before) || margin_of(e, &before->left) == margin_of(e, &p->left));
-    if (alike || !across(p))
+        alike = alike && (!prediction_crosses_variants(before) ||
+                          side_margin(e, &before->left) == side_margin(e, &p->left));
+    if (alike || !prediction_crosses_variants(p))
         return OA_OK;
     return oa_claim_refuse(
         c, e, node,
         "comparisons between variants are one family of tests and need the same compare.margin");
 }
 
-/* ---- beside the others ---- */
+/* ---- contradictions between predictions ---- */
 
 /* What would make it true: the left one is better (of speeds: faster), as good, worse. */
 enum { BETTER = 1, AS_GOOD = 2, WORSE = 4 };
@@ -227,8 +228,8 @@ static bool meet(const struct oa_claimed *a, const struct oa_claimed *b, const s
            strcmp(b->attention, d->attention) == 0;
 }
 
-/* The outcomes of `before` as p would have them said; 0: it is about something else. */
-static int outcomes_beside(const struct oa_prediction *before, const struct oa_prediction *p)
+/* The outcomes of `before` in the direction of p; 0: it is about something else. */
+static int outcomes_expected_by(const struct oa_prediction *before, const struct oa_prediction *p)
 {
     if ((before->relation == OA_FASTER_THAN) != (p->relation == OA_FASTER_THAN))
         return 0;
@@ -245,7 +246,7 @@ static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, 
                                   const struct oa_prediction *p)
 {
     for (const struct oa_prediction *before = e->predictions; before < p; before++) {
-        int there = outcomes_beside(before, p), here = outcomes(p->relation);
+        int there = outcomes_expected_by(before, p), here = outcomes(p->relation);
         if (there == here)
             return oa_claim_refuse(c, e, node, "\"%s\" repeats \"%s\"; remove one of them", p->text,
                                    before->text);
@@ -257,8 +258,8 @@ static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, 
     return OA_OK;
 }
 
-static enum oa_error check(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                           const struct oa_prediction *p)
+static enum oa_error prediction_check(oa_context *c, const struct oa_experiment *e,
+                                      const json_t *node, const struct oa_prediction *p)
 {
     bool equal = p->relation == OA_AS_GOOD_AS || p->relation == OA_AT_LEAST_AS_GOOD_AS;
     OA_TRY(check_ranking(c, e, node, p));
@@ -269,11 +270,11 @@ static enum oa_error check(oa_context *c, const struct oa_experiment *e, const j
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
     OA_TRY(check_speed(c, e, node, p));
     OA_TRY(check_family(c, e, node, p));
-    if (equal && against_floor(p))
+    if (equal && against_uniform(p))
         return oa_claim_refuse(
             c, e, node,
             "floor has no margin: only \"better than\" and \"worse than\" are possible");
-    if (equal && !(margin_of(e, &p->left) > 0))
+    if (equal && !(side_margin(e, &p->left) > 0))
         return oa_claim_refuse(
             c, e, node, "\"%s\" needs compare.margin, the largest difference that does not matter",
             oa_relation_words(p->relation));
@@ -294,7 +295,7 @@ static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, co
                                text);
     OA_TRY(read_side(c, e, node, cut(c, text, (size_t)(at - text)), &out->left));
     OA_TRY(read_side(c, e, node, cut(c, at + length, strlen(at + length)), &out->right));
-    return check(c, e, node, out);
+    return prediction_check(c, e, node, out);
 }
 
 enum oa_error oa_prediction_read(oa_context *c, const struct oa_experiment *e, const json_t *node,

@@ -12,7 +12,7 @@ enum oa_error oa_claim_refuse(oa_context *c, const struct oa_experiment *e, cons
                               const char *format, ...) OA_PRINTF(4, 5);
 /* The failure that is recorded, with that before it, and without the picture below it. */
 enum oa_error oa_claim_pass_on(oa_context *c, const struct oa_experiment *e, const json_t *at);
-/* Does an attention, canonical or OA_CLAIMED_FLOOR, take part? */
+/* Does an attention, canonical or OA_CLAIMED_UNIFORM, take part? */
 bool oa_variant_has(const struct oa_variant *v, const char *attention);
 bool oa_declared_free(
     const char *key); /* declared.c: may the option change after the declaration? */

@@ -97,11 +97,11 @@ static const json_t *entry_at(const json_t *record, int entry)
 
 int oa_record_entry(const json_t *record, const char *attention)
 {
-    bool floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
+    bool uniform = strcmp(attention, OA_CLAIMED_UNIFORM) == 0;
     for (int i = 0; entry_at(record, i); i++) {
         const char *name = json_string_value(json_object_get(entry_at(record, i), "attention"));
-        bool is_floor = json_is_true(json_object_get(entry_at(record, i), "floor"));
-        if (floor ? is_floor : !is_floor && name && strcmp(name, attention) == 0)
+        bool is_uniform = json_is_true(json_object_get(entry_at(record, i), "floor"));
+        if (uniform ? is_uniform : !is_uniform && name && strcmp(name, attention) == 0)
             return i;
     }
     return -1;
@@ -126,7 +126,7 @@ static const char *difference_unit(const json_t *measure)
     return !unit ? "" : strcmp(unit, "%") == 0 ? "% points" : unit;
 }
 
-struct oa_record_measure oa_record_measure(const json_t *record)
+struct oa_record_measure oa_record_measure_of(const json_t *record)
 {
     const json_t *m = measure_at(record);
     if (!m) /* of a language model the loss alone */
@@ -139,33 +139,34 @@ struct oa_record_measure oa_record_measure(const json_t *record)
                                            json_is_true(json_object_get(m, "higher_is_better")) };
 }
 
-static double real(const json_t *object, const char *key)
+static double recorded_number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static struct oa_estimate estimate(const json_t *object)
+static struct oa_estimate record_estimate(const json_t *object)
 {
     struct oa_estimate e = { .n = (int)json_integer_value(json_object_get(object, "n")),
-                             .mean = real(object, "mean") };
-    e.sd = real(object, "sd");
-    e.half = real(object, "high") - e.mean;
+                             .mean = recorded_number(object, "mean") };
+    e.sd = recorded_number(object, "sd");
+    e.half = recorded_number(object, "high") - e.mean;
     return e;
 }
 
-/* Scores of the first measure, the loss, have a place of their own. */
+/* The first measure, the loss, is not among "scores". */
 static bool about_loss(const json_t *record)
 {
-    return strcmp(oa_record_measure(record).name, "loss") == 0;
+    return strcmp(oa_record_measure_of(record).name, "loss") == 0;
 }
 
 struct oa_estimate oa_record_score(const json_t *record, int entry)
 {
     const json_t *s = json_object_get(entry_at(record, entry), "statistics");
     if (about_loss(record))
-        return estimate(json_object_get(s, "loss"));
-    return estimate(json_object_get(json_object_get(s, "scores"), oa_record_measure(record).name));
+        return record_estimate(json_object_get(s, "loss"));
+    return record_estimate(
+        json_object_get(json_object_get(s, "scores"), oa_record_measure_of(record).name));
 }
 
 int oa_record_runs(const json_t *record, int entry)
@@ -179,13 +180,14 @@ double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
     *seed = json_integer_value(json_object_get(r, "seed"));
     if (json_is_true(json_object_get(r, "failed")))
         return NAN;
-    return about_loss(record) ? real(r, "valid_loss")
-                              : real(json_object_get(r, "scores"), oa_record_measure(record).name);
+    return about_loss(record)
+               ? recorded_number(r, "valid_loss")
+               : recorded_number(json_object_get(r, "scores"), oa_record_measure_of(record).name);
 }
 
-/* ---- what the comparison said ---- */
+/* ---- verdicts of the comparison ---- */
 
-static enum oa_against_verdict verdict_of(const char *name)
+static enum oa_against_verdict verdict_from_code(const char *name)
 {
     for (enum oa_against_verdict v = OA_AGAINST_BETTER; name && v <= OA_AGAINST_ONE_SEED; v++)
         if (strcmp(oa_against_code(v), name) == 0)
@@ -198,8 +200,8 @@ const char *oa_recorded_words(enum oa_against_verdict v)
     return v == OA_AGAINST_UNRESOLVED ? "inconclusive" : oa_against_words(v, false);
 }
 
-/* The comparisons that were judged together: with the baseline or the floor (key), or all pairs
- * (NULL). */
+/* The comparisons that were judged together: with the baseline or the uniform baseline (key), or
+ * all pairs (NULL). */
 static const json_t *member_of(const json_t *record, const char *key, size_t i)
 {
     if (!key)
@@ -209,8 +211,8 @@ static const json_t *member_of(const json_t *record, const char *key, size_t i)
 
 static double raw_p(const json_t *member, bool equivalence, double margin)
 {
-    struct oa_estimate e = estimate(json_object_get(member, "difference"));
-    return equivalence ? oa_equivalence_test(&e, margin) : real(member, "p");
+    struct oa_estimate e = record_estimate(json_object_get(member, "difference"));
+    return equivalence ? oa_equivalence_test(&e, margin) : recorded_number(member, "p");
 }
 
 /* The level at which Holm's procedure judged it (statistics.h: oa_holm_levels), for records that do
@@ -225,10 +227,11 @@ static double level_in(const json_t *record, const char *key, const json_t *obje
     for (size_t i = 0; i < json_array_size(json_object_get(record, key ? "entries" : "pairs"));
          i++) {
         const json_t *member = member_of(record, key, i);
-        left += isfinite(real(member, adjusted)) && raw_p(member, equivalence, margin) >= own;
-        open += real(member, adjusted) >= level;
+        left += isfinite(recorded_number(member, adjusted)) &&
+                raw_p(member, equivalence, margin) >= own;
+        open += recorded_number(member, adjusted) >= level;
     }
-    return isfinite(own) ? level / (real(object, adjusted) < level ? left : open) : NAN;
+    return isfinite(own) ? level / (recorded_number(object, adjusted) < level ? left : open) : NAN;
 }
 
 /* The interval that belongs to the verdict (report.h), as records have it, or as those from before
@@ -239,12 +242,12 @@ static void set_recorded_interval(const json_t *record, const char *key, const j
     const json_t *interval = json_object_get(object, "interval");
     const char *looks = json_string_value(json_object_get(record, "looks"));
     bool uniform = key && strcmp(key, "floor") == 0,
-         any_look = looks && strcmp(looks, "any") == 0 && !uniform;
-    double margin = uniform ? 0 : real(record, "margin");
+         sequential = looks && strcmp(looks, "any") == 0 && !uniform;
+    double margin = uniform ? 0 : recorded_number(record, "margin");
     a->level = NAN;
-    a->half =
-        json_is_object(interval) ? real(interval, "high") - a->difference.mean : a->difference.half;
-    if (interval || any_look)
+    a->half = json_is_object(interval) ? recorded_number(interval, "high") - a->difference.mean
+                                       : a->difference.half;
+    if (interval || sequential)
         return;
     double test = level_in(record, key, object, false, margin);
     double equivalence = margin > 0 ? 2 * level_in(record, key, object, true, margin) : NAN;
@@ -255,24 +258,15 @@ static void set_recorded_interval(const json_t *record, const char *key, const j
     a->half = isfinite(half) ? half : a->half;
 }
 
-static struct oa_against against(const json_t *record, const char *key, const json_t *object)
+static struct oa_against record_against(const json_t *record, const char *key, const json_t *object)
 {
-    struct oa_against a = { .verdict =
-                                verdict_of(json_string_value(json_object_get(object, "verdict"))),
-                            .difference = estimate(json_object_get(object, "difference")),
-                            .p = real(object, "p"),
-                            .holm = real(object, "p_holm"),
-                            .equivalence = real(object, "p_equivalence") };
+    struct oa_against a = { .verdict = verdict_from_code(
+                                json_string_value(json_object_get(object, "verdict"))),
+                            .difference = record_estimate(json_object_get(object, "difference")),
+                            .p = recorded_number(object, "p"),
+                            .holm = recorded_number(object, "p_holm"),
+                            .equivalence = recorded_number(object, "p_equivalence") };
     set_recorded_interval(record, key, object, &a);
-    return a;
-}
-
-/* The same seen from the other side. */
-static struct oa_against turned(struct oa_against a)
-{
-    a.difference.mean = -a.difference.mean;
-    if (a.verdict == OA_AGAINST_BETTER || a.verdict == OA_AGAINST_WORSE)
-        a.verdict = a.verdict == OA_AGAINST_BETTER ? OA_AGAINST_WORSE : OA_AGAINST_BETTER;
     return a;
 }
 
@@ -293,11 +287,11 @@ static struct oa_against of_pair(const json_t *record, int a, int b)
         int first = (int)json_integer_value(json_object_get(pair, "a"));
         int second = (int)json_integer_value(json_object_get(pair, "b"));
         if (first == a && second == b)
-            return against(record, NULL, pair);
+            return record_against(record, NULL, pair);
         if (first == b && second == a)
-            return turned(against(record, NULL, pair));
+            return oa_against_reversed(record_against(record, NULL, pair));
     }
-    return against(record, NULL, NULL);
+    return record_against(record, NULL, NULL);
 }
 
 struct oa_against oa_record_against(const json_t *record, int a, int b)
@@ -305,9 +299,10 @@ struct oa_against oa_record_against(const json_t *record, int a, int b)
     for (int baseline = 0; baseline <= 1; baseline++) {
         const char *key = baseline ? "baseline" : "floor";
         if (is_fixed(record, b, baseline))
-            return against(record, key, member_of(record, key, (size_t)a));
+            return record_against(record, key, member_of(record, key, (size_t)a));
         if (is_fixed(record, a, baseline))
-            return turned(against(record, key, member_of(record, key, (size_t)b)));
+            return oa_against_reversed(
+                record_against(record, key, member_of(record, key, (size_t)b)));
     }
     return of_pair(record, a, b);
 }
@@ -333,15 +328,16 @@ struct oa_range oa_record_speed(const json_t *record, int a, int b)
 /* ---- what it took ---- */
 
 /* What a run that diverged does not say counts for nothing. */
-static void add_cost(const json_t *object, double runs, struct oa_record_cost *sum)
+static void record_add_cost(const json_t *object, double runs, struct oa_record_cost *sum)
 {
-    double flops = real(object, "flops"), seconds = real(object, "processor_seconds");
+    double flops = recorded_number(object, "flops"),
+           seconds = recorded_number(object, "processor_seconds");
     sum->runs += runs;
     sum->flops += isfinite(flops) ? flops : 0;
     sum->processor_seconds += isfinite(seconds) ? seconds : 0;
 }
 
-struct oa_record_cost oa_record_cost(const json_t *record)
+struct oa_record_cost oa_record_cost_of(const json_t *record)
 {
     const json_t *tuning = json_object_get(json_object_get(record, "tuning"), "cost");
     struct oa_record_cost sum = { 0 };
@@ -351,10 +347,10 @@ struct oa_record_cost oa_record_cost(const json_t *record)
     {
         json_array_foreach(json_object_get(entry, "runs"), r, run)
         {
-            add_cost(run, 1, &sum);
+            record_add_cost(run, 1, &sum);
         }
     }
     if (json_is_object(tuning))
-        add_cost(tuning, real(tuning, "runs"), &sum);
+        record_add_cost(tuning, recorded_number(tuning, "runs"), &sum);
     return sum;
 }

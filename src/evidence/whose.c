@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose a record is. A checksum says that a file is whole, and nothing of what it is about: a
+ * Which variant a record belongs to. A checksum shows that a file is whole, not what it is of: a
  * record that was copied from another variant, another experiment or another declaration would be
- * shown under a wrong name. So a record says which variant it is of and has the SHA-256 of the
+ * shown under a wrong name. So a record names its variant and has the SHA-256 of the
  * declared.json that it was made under, and the options of its comparison are held against those
  * that were declared.
  */
@@ -49,7 +49,7 @@ static bool ends_with_names(const char *paths, const char *names)
     }
 }
 
-static bool same_value(const json_t *recorded, const json_t *declared)
+static bool recorded_value_matches(const json_t *recorded, const json_t *declared)
 {
     if (json_is_string(recorded) && json_is_string(declared))
         return ends_with_names(json_string_value(recorded), json_string_value(declared));
@@ -77,7 +77,8 @@ static bool differs(const struct oa_variant *v, const struct three *s,
     if (oa_declared_free(row->key) || tuned(v, row->key))
         return false;
     const json_t *recorded = option_in(s->recorded, row);
-    return !same_value(recorded ? recorded : option_in(s->usual, row), option_in(s->declared, row));
+    return !recorded_value_matches(recorded ? recorded : option_in(s->usual, row),
+                                   option_in(s->declared, row));
 }
 
 /* With the comparison that it starts from in the place of a run. */

@@ -158,7 +158,7 @@ bool oa_explanation_print_option(const struct oa_atom *a, int i, struct oa_text 
     else if (row->kind == OA_VALUE_FLAG)
         oa_text_printf(out, "%s", v->number > 0 ? "yes" : "no");
     else if (row->kind == OA_VALUE_CHOICE &&
-             oa_choice_word(row->choices, (int)v->number, word, sizeof word))
+             oa_choice_at(row->choices, (int)v->number, word, sizeof word))
         oa_text_printf(out, "%s", word);
     else if (row->kind == OA_VALUE_INT || row->kind == OA_VALUE_REAL)
         oa_text_real(out, v->number);

@@ -69,7 +69,7 @@ static void add_option_values(struct oa_text *out, const struct oa_argument *a)
     char word[64];
     switch (a->kind) {
     case OA_VALUE_CHOICE:
-        for (int i = 0; oa_choice_word(a->choices, i, word, sizeof word); i++)
+        for (int i = 0; oa_choice_at(a->choices, i, word, sizeof word); i++)
             oa_text_printf(out, "%s`%s`", i ? ", " : "", word);
         break;
     case OA_VALUE_INT:
@@ -98,7 +98,7 @@ static void add_option_row(struct oa_text *out, const struct oa_argument *a)
     else
         oa_text_printf(out, "| a bare word | ");
     add_option_values(out, a);
-    if (a->kind == OA_VALUE_CHOICE && oa_choice_word(a->choices, 0, word, sizeof word))
+    if (a->kind == OA_VALUE_CHOICE && oa_choice_at(a->choices, 0, word, sizeof word))
         oa_text_printf(out, " | `%s` | ", word);
     else
         oa_text_printf(out, " | %s | ",
@@ -125,7 +125,7 @@ static void add_projection_line(struct oa_text *out, const struct oa_mechanism *
         if (!own || !is_projection_option(m, own))
             oa_text_printf(out, ", but not `%s`", a->key);
         else if (own->choices && strcmp(own->choices, a->choices) != 0 &&
-                 oa_choice_word(own->choices, 0, word, sizeof word))
+                 oa_choice_at(own->choices, 0, word, sizeof word))
             oa_text_printf(out, ", with `%s=%s` as the default", a->key, word);
     }
     oa_text_printf(out, ".\n\n");
@@ -171,7 +171,7 @@ static void add_mode_exceptions(struct oa_text *out, oa_context *c, const struct
         char word[64], option[128], spec[200];
         if (is_projection_option(m, a) || is_relative_option(a) || a->kind != OA_VALUE_CHOICE)
             continue;
-        for (int i = 1; oa_choice_word(a->choices, i, word, sizeof word); i++) {
+        for (int i = 1; oa_choice_at(a->choices, i, word, sizeof word); i++) {
             struct oa_explanation s;
             snprintf(option, sizeof option, "%s%s%s", a->key, a->key[0] ? "=" : "", word);
             snprintf(spec, sizeof spec, "%s(%s)", m->name, option);

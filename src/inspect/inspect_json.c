@@ -2,16 +2,13 @@
  * The inspection as JSON, and as a table of text. */
 #include "inspect/inspect.h"
 
+#include "base/json_read.h"
+
 #include <math.h>
 
 /* ---- JSON
  * --------------------------------------------------------------------------------------------------------
  */
-
-static json_t *inspected_number_json(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
 
 static json_t *token_names_json(const struct oa_token_names *t)
 {
@@ -29,7 +26,7 @@ static json_t *map_rows_json(const struct oa_layer_view *v, long head)
     for (long i = 0; i < v->in.queries; i++) {
         json_t *row = json_array();
         for (long j = 0; j < v->in.keys; j++, w++)
-            json_array_append_new(row, inspected_number_json(round(*w * 1e4) / 1e4));
+            json_array_append_new(row, oa_json_number(round(*w * 1e4) / 1e4));
         json_array_append_new(rows, row);
     }
     return rows;
@@ -52,11 +49,11 @@ static json_t *head_json(const struct oa_layer_view *v, long h)
     oa_atom_print(g->atom, &own);
     json_t *o = json_pack("{s:I, s:o}", "head", (json_int_t)h, "attention", text_value(&own));
     if (shown) {
-        json_object_set_new(o, "entropy", inspected_number_json(f->entropy));
-        json_object_set_new(o, "entropy_share", inspected_number_json(f->entropy_share));
-        json_object_set_new(o, "distance", inspected_number_json(f->distance));
+        json_object_set_new(o, "entropy", oa_json_number(f->entropy));
+        json_object_set_new(o, "entropy_share", oa_json_number(f->entropy_share));
+        json_object_set_new(o, "distance", oa_json_number(f->distance));
         json_object_set_new(o, "nearest", json_string(f->nearest));
-        json_object_set_new(o, "covered", inspected_number_json(f->covered));
+        json_object_set_new(o, "covered", oa_json_number(f->covered));
         json_object_set_new(o, "replaceable", json_boolean(oa_head_replaceable(v, h)));
     }
     json_object_set_new(o, "map", shown ? map_rows_json(v, h) : json_null());
@@ -76,8 +73,8 @@ static json_t *layer_json(const struct oa_layer_view *v)
     return json_pack("{s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "stack", v->stack->shape.role,
                      "layer", v->number, "kind", v->layer->shape.cross ? "cross" : "self", "causal",
                      v->layer->shape.causal, "attention", text_value(&attention), "suggestion",
-                     text_value(&suggestion), "deviation", inspected_number_json(v->deviation),
-                     "heads", heads);
+                     text_value(&suggestion), "deviation", oa_json_number(v->deviation), "heads",
+                     heads);
 }
 
 void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)

@@ -151,8 +151,8 @@ static int fit_widths(const struct oa_table *t, int limit, int *widths)
     return total;
 }
 
-static void add_cell(const struct oa_table *t, int column, int width, const char *text,
-                     struct oa_text *out)
+static void table_add_cell(const struct oa_table *t, int column, int width, const char *text,
+                           struct oa_text *out)
 {
     int padding = width - oa_text_width(text);
     padding = padding > 0 ? padding : 0;
@@ -180,7 +180,7 @@ static void add_titles(const struct oa_table *t, const int *widths, int total, s
         two |= strchr(t->columns[c].title, '\n') != NULL;
     for (int i = two ? 0 : 1; i < 2; i++) {
         for (int c = 0; c < t->width; c++)
-            add_cell(t, c, widths[c], title_line(t->columns[c].title, i, line), out);
+            table_add_cell(t, c, widths[c], title_line(t->columns[c].title, i, line), out);
         end_line(out);
     }
     for (int i = 0; i < total; i++)
@@ -197,7 +197,7 @@ void oa_table_text(const struct oa_table *t, int limit, struct oa_text *out)
     add_titles(t, widths, total, out);
     for (long r = 0; r < rows_of(t); r++) {
         for (int c = 0; c < t->width; c++)
-            add_cell(t, c, widths[c], cell_at(t, r, c), out);
+            table_add_cell(t, c, widths[c], cell_at(t, r, c), out);
         end_line(out);
     }
     oa_free(widths);

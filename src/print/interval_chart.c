@@ -56,7 +56,8 @@ static void draw_arrow(struct oa_svg *g, double x, double y, int toward, int col
                    color % OA_COLORS, color, x, y, -9 * toward);
 }
 
-static void draw_bar(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x, double y)
+static void interval_chart_draw_bar(struct oa_svg *g, const struct oa_span *s,
+                                    const struct oa_axis *x, double y)
 {
     double half = isfinite(s->half) ? s->half : 0;
     double left = oa_axis_at(x, s->mean - half), right = oa_axis_at(x, s->mean + half),
@@ -100,7 +101,7 @@ static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struc
 {
     oa_svg_name(g, 2, y, "start", s->name, s->color);
     draw_zero(g, x, y - ROW / 2.0, y + ROW / 2.0);
-    draw_bar(g, s, x, y);
+    interval_chart_draw_bar(g, s, x, y);
     if (s->note)
         oa_svg_text(g, g->right + 22, y, "start", "note", s->note);
     if (s->verdict)
@@ -112,7 +113,7 @@ static void draw_narrow_row(struct oa_svg *g, const struct oa_span *s, const str
 {
     oa_svg_name(g, 2, y - 22, "start", s->name, s->color);
     draw_zero(g, x, y - 14, y + 6);
-    draw_bar(g, s, x, y - 4);
+    interval_chart_draw_bar(g, s, x, y - 4);
     if (s->verdict)
         oa_svg_text(g, g->width - 2, y - 22, "end", "note", s->verdict);
 }
@@ -135,7 +136,7 @@ static void find_widths(const struct oa_interval_chart *c, double *names, double
     *notes += verdicts + (verdicts > 0 ? 18 : 0);
 }
 
-static void lay_out(const struct oa_interval_chart *c, bool narrow, struct oa_svg *g)
+static void interval_chart_lay_out(const struct oa_interval_chart *c, bool narrow, struct oa_svg *g)
 {
     double names, notes;
     find_widths(c, &names, &notes);
@@ -152,7 +153,7 @@ void oa_svg_intervals(const struct oa_interval_chart *c, struct oa_text *out)
     bool narrow = g.width < NARROW;
     int row = narrow ? TALL_ROW : ROW;
     struct oa_axis x = find_range(c);
-    lay_out(c, narrow, &g);
+    interval_chart_lay_out(c, narrow, &g);
     x.from = g.left;
     x.to = g.right;
     oa_svg_begin(&g, c->title, c->description, c->standalone);

@@ -39,7 +39,7 @@ static const char *comma(int depth)
     return depth >= 0 ? "," : ", ";
 }
 
-static void add_object(const json_t *object, int depth, struct oa_text *out)
+static void json_text_add_object(const json_t *object, int depth, struct oa_text *out)
 {
     const char *key, *between = "";
     json_t *value;
@@ -78,7 +78,7 @@ static void add(const json_t *value, int depth, struct oa_text *out)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
-        add_object(value, depth, out);
+        json_text_add_object(value, depth, out);
         break;
     case JSON_ARRAY:
         add_array(value, depth, out);

@@ -14,20 +14,20 @@ enum {
     MARKED = 80
 }; /* a tooltip for each point of at most MARKED */
 
-static bool drawable(const struct oa_line_chart *c, double x, double y)
+static bool line_chart_drawable(const struct oa_line_chart *c, double x, double y)
 {
     return isfinite(x) && isfinite(y) && (!c->x_log || x > 0) && (!c->y_log || y > 0);
 }
 
 /* ---- ranges ---- */
 
-static void find_ranges(const struct oa_line_chart *c, struct oa_axis *x, struct oa_axis *y)
+static void line_chart_ranges(const struct oa_line_chart *c, struct oa_axis *x, struct oa_axis *y)
 {
     *x = (struct oa_axis){ .log = c->x_log, .low = 1, .high = 0 };
     *y = (struct oa_axis){ .log = c->y_log, .low = 1, .high = 0 };
     for (int s = 0; s < c->count; s++)
         for (int i = 0; i < c->series[s].count; i++)
-            if (drawable(c, c->series[s].x[i], c->series[s].y[i])) {
+            if (line_chart_drawable(c, c->series[s].x[i], c->series[s].y[i])) {
                 oa_axis_include(x, c->series[s].x[i]);
                 oa_axis_include(y, c->series[s].y[i]);
             }
@@ -50,8 +50,8 @@ static double widest_name(const struct oa_line_chart *c)
     return widest;
 }
 
-static void lay_out(const struct oa_line_chart *c, struct oa_svg *g, struct oa_axis *x,
-                    struct oa_axis *y)
+static void line_chart_lay_out(const struct oa_line_chart *c, struct oa_svg *g, struct oa_axis *x,
+                               struct oa_axis *y)
 {
     double names = g->width >= LABELS_FROM && c->count ? widest_name(c) + 16 : 14;
     g->top = 34;
@@ -82,7 +82,7 @@ static void draw_marks(struct oa_svg *g, const struct oa_line_chart *c, const st
                        const struct oa_axis *x, const struct oa_axis *y)
 {
     for (int i = 0; i < s->count; i++) {
-        if (!drawable(c, s->x[i], s->y[i]) || s->y[i] > y->high)
+        if (!line_chart_drawable(c, s->x[i], s->y[i]) || s->y[i] > y->high)
             continue;
         oa_text_printf(
             g->out, "<circle class=\"%s c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"",
@@ -106,7 +106,7 @@ static void draw_line(struct oa_svg *g, const struct oa_line_chart *c, const str
                    s->faint ? "line faint" : "line", s->color % OA_COLORS, oa_svg_dash(s->color),
                    s->color);
     for (int i = 0; i < s->count; i++)
-        if (drawable(c, s->x[i], s->y[i])) {
+        if (line_chart_drawable(c, s->x[i], s->y[i])) {
             oa_text_printf(g->out, "%s%.1f %.1f", first ? "M" : " ", oa_axis_at(x, s->x[i]),
                            oa_axis_at(y, s->y[i]));
             first = false;
@@ -155,7 +155,7 @@ static int collect_labels(const struct oa_line_chart *c, const struct oa_axis *x
     int n = 0;
     for (int s = 0; s < c->count; s++) {
         int last = c->series[s].count - 1;
-        while (last >= 0 && !drawable(c, c->series[s].x[last], c->series[s].y[last]))
+        while (last >= 0 && !line_chart_drawable(c, c->series[s].x[last], c->series[s].y[last]))
             last--;
         if (!c->series[s].name || last < 0)
             continue;
@@ -222,8 +222,8 @@ void oa_svg_lines(const struct oa_line_chart *c, struct oa_text *out)
                         .width = c->width ? c->width : 960,
                         .height = c->height ? c->height : 420 };
     struct oa_axis x, y;
-    find_ranges(c, &x, &y);
-    lay_out(c, &g, &x, &y);
+    line_chart_ranges(c, &x, &y);
+    line_chart_lay_out(c, &g, &x, &y);
     oa_svg_begin(&g, c->title, c->description, c->standalone);
     oa_svg_axes(&g, &x, &y, c->x_label, c->y_label);
     oa_svg_clip_begin(&g);

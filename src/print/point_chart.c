@@ -35,7 +35,7 @@ static bool has_range(const struct oa_point *p)
     return isfinite(p->x_low) && isfinite(p->x_high) && p->x_low < p->x_high;
 }
 
-static void find_ranges(const struct oa_point_chart *c, struct oa_axis *x, struct oa_axis *y)
+static void point_chart_ranges(const struct oa_point_chart *c, struct oa_axis *x, struct oa_axis *y)
 {
     *x = (struct oa_axis){ .log = c->x_log, .low = 1, .high = 0 };
     *y = (struct oa_axis){ .low = 1, .high = 0 };
@@ -53,7 +53,7 @@ static void find_ranges(const struct oa_point_chart *c, struct oa_axis *x, struc
     oa_axis_pad(y, 0.1);
 }
 
-static void lay_out(struct oa_svg *g, struct oa_axis *x, struct oa_axis *y)
+static void point_chart_lay_out(struct oa_svg *g, struct oa_axis *x, struct oa_axis *y)
 {
     g->top = 34;
     g->bottom = g->height - 46;
@@ -65,7 +65,7 @@ static void lay_out(struct oa_svg *g, struct oa_axis *x, struct oa_axis *y)
     y->to = g->top;
 }
 
-static bool drawable(const struct oa_point_chart *c, int i)
+static bool point_chart_drawable(const struct oa_point_chart *c, int i)
 {
     const struct oa_point *p = &c->points[i];
     return isfinite(p->x) && isfinite(p->y) && (!c->x_log || p->x > 0);
@@ -82,10 +82,11 @@ static bool is_corner(const struct oa_point_chart *c, int i)
         const struct oa_point *q = &c->points[j];
         double ahead = c->x_low_is_better ? p->x - q->x : q->x - p->x;
         double better = c->y_high_is_better ? q->y - p->y : p->y - q->y;
-        if (q->front && drawable(c, j) && better >= 0 && ahead >= 0 && (better > 0 || ahead > 0))
+        if (q->front && point_chart_drawable(c, j) && better >= 0 && ahead >= 0 &&
+            (better > 0 || ahead > 0))
             return false;
     }
-    return p->front && drawable(c, i);
+    return p->front && point_chart_drawable(c, i);
 }
 
 /* The corner of the front that follows x = after to the right; -1: none. */
@@ -152,7 +153,7 @@ static double cost(const struct oa_point_chart *c, const struct placed *all, con
 {
     double sum = number / 8 * 30 + number % 8;
     for (int i = 0; i < c->count; i++) {
-        if (!drawable(c, i))
+        if (!point_chart_drawable(c, i))
             continue;
         sum += 4 * overlap(b, &all[i].bar) + 4 * overlap(b, &all[i].wide) +
                1000 * overlap(b, &all[i].mark);
@@ -197,7 +198,7 @@ static void place_all(const struct oa_svg *g, const struct oa_point_chart *c,
     place_front(c, all);
     for (int front = 1; front >= 0; front--) /* points on the front choose first */
         for (int i = 0; i < c->count; i++)
-            if (drawable(c, i) && c->points[i].front == (front == 1))
+            if (point_chart_drawable(c, i) && c->points[i].front == (front == 1))
                 place_name(g, c, all, i);
 }
 
@@ -251,13 +252,13 @@ static void draw_all(struct oa_svg *g, const struct oa_point_chart *c, const str
 {
     draw_front(g, c, all);
     for (int i = 0; i < c->count; i++)
-        if (drawable(c, i) && all[i].named)
+        if (point_chart_drawable(c, i) && all[i].named)
             tie_name(g, &c->points[i], &all[i]);
     for (int i = 0; i < c->count; i++)
-        if (drawable(c, i))
+        if (point_chart_drawable(c, i))
             draw_point(g, c, &c->points[i], &all[i]);
     for (int i = 0; i < c->count; i++)
-        if (drawable(c, i) && all[i].named)
+        if (point_chart_drawable(c, i) && all[i].named)
             oa_svg_name(g, (all[i].name.left + all[i].name.right) / 2,
                         (all[i].name.top + all[i].name.bottom) / 2, "middle", c->points[i].name,
                         c->points[i].color);
@@ -279,8 +280,8 @@ void oa_svg_points(const struct oa_point_chart *c, struct oa_text *out)
     struct placed *all = oa_alloc(out->context, ((size_t)c->count + 1) * sizeof *all);
     if (!all)
         return;
-    find_ranges(c, &x, &y);
-    lay_out(&g, &x, &y);
+    point_chart_ranges(c, &x, &y);
+    point_chart_lay_out(&g, &x, &y);
     place_all(&g, c, &x, &y, all);
     oa_svg_begin(&g, c->title, c->description, c->standalone);
     oa_svg_axes(&g, &x, &y, c->x_label, c->y_label);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One estimate for each attention where they have different numbers of seeds. A plain mean then
- * holds the luck of the seeds that an attention happens to have, and differences over the seeds
- * that two have in common are no order: a can be lower than b, b than c, and c than a. So order,
- * leader and all numbers that are read beside one another come from the adjusted mean: what an
- * attention would have with every seed of the comparison, by least squares of
+ * depends on which seeds an attention has, and differences over the seeds that two have in common
+ * need not be transitive: a can be lower than b, b than c, and c than a. So order, leader and all
+ * numbers that are compared come from the adjusted mean: what an attention would have with every
+ * seed of the comparison, by least squares of
  *
  *     score[attention, seed] = a[attention] + b[seed],    mean of b over the seeds that any
- * contender has = 0
+ * ranked attention has = 0
  *
- * (statistics/two_way.c has the source) over the finished runs of the contenders. Those that are
- * identical are one attention, that of them with the most seeds. The floor and attentions with
- * failures, which take no part in the fit, have the mean of score - b over their own seeds. Where
- * all have the same seeds the adjusted mean is the plain one, to the bit, and differences are the
- * paired ones.
+ * (statistics/two_way.c has the source) over the finished runs of the ranked attentions.
+ * Identical attentions count as one, the one with the most seeds. The uniform baseline and
+ * attentions with failures, which take no part in the fit, have the mean of score - b over their
+ * own seeds. Where all have the same seeds the adjusted mean is the plain one, to the bit, and
+ * differences are the paired ones.
  *
- * Verdicts know nothing of this: they are those of pairs, over the seeds that both have (pairs.c).
+ * Verdicts do not use it: they are those of pairs, over the seeds that both have (pairs.c).
  */
 #include "report/adjusted.h"
 
@@ -27,7 +27,7 @@ struct fit {
     const struct oa_comparison *k;
     struct oa_summary *s;
     double *y, *a, *b; /* [rows][seeds], [rows], [seeds] */
-    int *row;          /* of each entry: where in y the runs are that speak for it; -1: nowhere */
+    int *row;          /* of each entry: its row of y; -1: none */
     int rows;
 };
 
@@ -36,9 +36,9 @@ static int seeds_of(const struct oa_summary *s, int entry)
     return s->entries[entry].loss.n;
 }
 
-static bool contender(const struct oa_summary *s, int i)
+static bool has_row(const struct oa_summary *s, int i)
 {
-    return i != s->floor && !s->entries[i].failed && seeds_of(s, i) > 0;
+    return oa_is_ranked(s, i) && seeds_of(s, i) > 0;
 }
 
 /* The first of those that are identical with it. */
@@ -47,12 +47,12 @@ static int first_of(const struct oa_summary *s, int i)
     return s->entries[i].twin < 0 ? i : s->entries[i].twin;
 }
 
-/* Of a contender and those identical with it, the first with the most seeds. */
-static int speaker(const struct oa_summary *s, int i)
+/* Of a ranked attention and those identical with it, the first with the most seeds. */
+static int representative(const struct oa_summary *s, int i)
 {
     int best = -1;
     for (int j = 0; j < s->count; j++)
-        if (contender(s, j) && first_of(s, j) == first_of(s, i) &&
+        if (has_row(s, j) && first_of(s, j) == first_of(s, i) &&
             (best < 0 || seeds_of(s, j) > seeds_of(s, best)))
             best = j;
     return best;
@@ -63,7 +63,7 @@ static int speaker(const struct oa_summary *s, int i)
 static bool has_most_seeds(const struct oa_summary *s, int i)
 {
     for (int j = 0; j < s->count; j++)
-        if (contender(s, j) && seeds_of(s, j) > seeds_of(s, i))
+        if (has_row(s, j) && seeds_of(s, j) > seeds_of(s, i))
             return false;
     return true;
 }
@@ -71,7 +71,7 @@ static bool has_most_seeds(const struct oa_summary *s, int i)
 static bool uneven(const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (contender(s, i) && !has_most_seeds(s, speaker(s, i)))
+        if (has_row(s, i) && !has_most_seeds(s, representative(s, i)))
             return true;
     return false;
 }
@@ -92,7 +92,7 @@ static bool mark(struct oa_summary *s)
 
 /* ---- the fit ---- */
 
-static void add_row(struct fit *f, int entry)
+static void fit_add_row(struct fit *f, int entry)
 {
     double *y = f->y + f->rows * f->k->seeds;
     for (int r = 0; r < f->k->seeds; r++) {
@@ -102,21 +102,22 @@ static void add_row(struct fit *f, int entry)
     f->row[entry] = f->rows++;
 }
 
-static void collect(struct fit *f)
+static void fit_collect_rows(struct fit *f)
 {
     for (int i = 0; i < f->s->count; i++) {
         f->row[i] = -1;
-        if (contender(f->s, i) && speaker(f->s, i) == i)
-            add_row(f, i);
+        if (has_row(f->s, i) && representative(f->s, i) == i)
+            fit_add_row(f, i);
     }
     for (int i = 0; i < f->s->count; i++)
-        if (contender(f->s, i))
-            f->row[i] = f->row[speaker(f->s, i)];
+        if (has_row(f->s, i))
+            f->row[i] = f->row[representative(f->s, i)];
 }
 
-/* Of an entry that is not in the fit, over its seeds that a contender has too; NaN: there is none.
+/* Of an entry that is not in the fit, over its seeds that a ranked attention has too; NaN: there is
+ * none.
  */
-static double mean_beside(const struct fit *f, int entry)
+static double mean_outside_fit(const struct fit *f, int entry)
 {
     double sum = 0;
     int n = 0;
@@ -132,13 +133,13 @@ static double mean_beside(const struct fit *f, int entry)
 
 static enum oa_error adjust(oa_context *c, struct fit *f)
 {
-    collect(f);
+    fit_collect_rows(f);
     if (f->rows == 0)
         return OA_OK;
     OA_TRY(oa_fit_two_way(c, f->y, f->rows, f->k->seeds, f->a, f->b));
     for (int i = 0; i < f->s->count; i++)
         if (!f->s->entries[i].plain)
-            f->s->entries[i].adjusted = f->row[i] < 0 ? mean_beside(f, i) : f->a[f->row[i]];
+            f->s->entries[i].adjusted = f->row[i] < 0 ? mean_outside_fit(f, i) : f->a[f->row[i]];
     return OA_OK;
 }
 
@@ -177,7 +178,7 @@ struct oa_estimate oa_shown_score(const struct oa_comparison *k, const struct oa
 
 double oa_adjusted_cost(const struct oa_comparison *k, const struct oa_summary *s, int entry)
 {
-    return oa_cost(oa_metric(k), s->entries[entry].adjusted);
+    return oa_cost(oa_compared_measure(k), s->entries[entry].adjusted);
 }
 
 struct oa_estimate oa_to_reference(const struct oa_comparison *k, const struct oa_summary *s,

@@ -8,13 +8,13 @@
 
 #include "report/summary.h"
 
-/* Sets `uneven` of the summary, `adjusted` and `plain` of its entries. Before: their means, twins,
- * and the floor. */
+/* Sets `uneven` of the summary, `adjusted` and `plain` of its entries. Needs their means and twins,
+ * and the uniform baseline. */
 enum oa_error oa_adjust_means(oa_context *c, const struct oa_comparison *k, struct oa_summary *s);
 
 double oa_adjusted_cost(const struct oa_comparison *k, const struct oa_summary *s, int entry);
 
-/* What is read beside one another. Where `plain`: the mean with its interval, and the paired
+/* The numbers that are compared. Where `plain`: the mean with its interval, and the paired
  * difference with that of its verdict; otherwise the adjusted mean, and the difference of two of
  * them, without any. */
 struct oa_estimate oa_shown_score(const struct oa_comparison *k,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every attention against one that was named beforehand, the floor or a baseline: paired
+ * Every attention against one that was named beforehand, the uniform baseline or a baseline: paired
  * differences over the seeds, t tests, and Holm's correction over these tests alone. The one is not
  * chosen from the data, so nothing of what summary.c says about the choice of its reference applies
  * here. With a margin, within which a difference does not matter, equivalence is tested too, and
@@ -31,7 +31,7 @@ struct oa_estimate oa_against_interval(const struct oa_against *a)
     return e;
 }
 
-static enum oa_against_verdict verdict_of(const struct oa_against *a)
+static enum oa_against_verdict against_verdict(const struct oa_against *a)
 {
     if (a->difference.n < 1)
         return OA_AGAINST_NONE;
@@ -69,7 +69,7 @@ static void set_verdict_interval(struct oa_against *a, double test, double equiv
 }
 
 /* `room`: four numbers for each. */
-static void judge_at_one_look(struct oa_against *a, int n, double margin, double *room)
+static void judge_once(struct oa_against *a, int n, double margin, double *room)
 {
     double *p = room, *adjusted = room + n, *test = room + 2 * n, *equivalence = room + 3 * n;
     for (int i = 0; i < n; i++)
@@ -84,7 +84,7 @@ static void judge_at_one_look(struct oa_against *a, int n, double margin, double
     oa_holm_levels(p, n, level, equivalence);
     for (int i = 0; i < n; i++) {
         a[i].equivalence = adjusted[i];
-        a[i].verdict = verdict_of(&a[i]);
+        a[i].verdict = against_verdict(&a[i]);
         set_verdict_interval(&a[i], test[i], equivalence[i], margin);
     }
 }
@@ -103,9 +103,9 @@ enum oa_relevance oa_relevance_of(double mean, double half, double margin)
 }
 
 /* Intervals that cover at all numbers of seeds together, each at its share of the level
- * (Bonferroni), instead of tests at one: what they say stays true however often one looks and adds
- * seeds. */
-static void judge_at_any_look(struct oa_against *a, int comparisons, double margin)
+ * (Bonferroni), instead of tests at one: what they say stays true however often seeds are
+ * added and tested. */
+static void judge_sequentially(struct oa_against *a, int comparisons, double margin)
 {
     static const enum oa_against_verdict verdicts[] = { [OA_RELEVANCE_OPEN] = OA_AGAINST_UNRESOLVED,
                                                         [OA_RELEVANCE_BETTER] = OA_AGAINST_BETTER,
@@ -114,7 +114,7 @@ static void judge_at_any_look(struct oa_against *a, int comparisons, double marg
                                                             OA_AGAINST_EQUIVALENT };
     a->p = a->holm = a->equivalence = NAN;
     a->half = a->level = NAN;
-    a->verdict = verdict_of(a);
+    a->verdict = against_verdict(a);
     if (a->difference.n < 2 || a->difference.sd == 0)
         return;
     a->level = level / comparisons;
@@ -123,15 +123,15 @@ static void judge_at_any_look(struct oa_against *a, int comparisons, double marg
 }
 
 enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double margin,
-                              int any_look)
+                              int sequential)
 {
-    for (int i = 0; i < n && any_look; i++)
-        judge_at_any_look(&a[i], any_look, margin);
-    if (any_look)
+    for (int i = 0; i < n && sequential; i++)
+        judge_sequentially(&a[i], sequential, margin);
+    if (sequential)
         return OA_OK;
     double *room = oa_alloc(c, (4 * (size_t)n + 1) * sizeof *room);
     if (room)
-        judge_at_one_look(a, n, margin, room);
+        judge_once(a, n, margin, room);
     oa_free(room);
     return oa_status(c);
 }
@@ -144,26 +144,21 @@ void oa_check_identical(const struct oa_comparison *k, int i, int j, struct oa_a
 
 /* ---- against one that is fixed ---- */
 
-static bool compared(const struct oa_summary *s, int i, int fixed)
-{
-    return i != fixed && i != s->floor && !s->entries[i].failed && !s->entries[fixed].failed;
-}
-
 enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
                                  const struct oa_summary *s, int fixed, double margin,
-                                 bool any_looks, struct oa_against *out)
+                                 bool sequential, struct oa_against *out)
 {
     double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);
     int others = 0; /* also those that failed: the level must not depend on what was measured */
     for (int i = 0; i < s->count && scratch; i++) {
         out[i] = oa_against_nothing();
-        others += i != fixed && i != s->floor;
-        if (fixed >= 0 && compared(s, i, fixed))
+        others += i != fixed && i != s->uniform;
+        if (fixed >= 0 && i != fixed && oa_is_ranked(s, i) && !s->entries[fixed].failed)
             out[i].difference = oa_paired(k, i, fixed, s->seeds, scratch);
     }
     oa_free(scratch);
     OA_TRY(oa_status(c));
-    OA_TRY(oa_judge_family(c, out, s->count, margin, any_looks ? others : 0));
+    OA_TRY(oa_judge_family(c, out, s->count, margin, sequential ? others : 0));
     for (int i = 0; i < s->count; i++)
         oa_check_identical(k, i, fixed, &out[i]);
     return OA_OK;

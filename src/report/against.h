@@ -6,8 +6,8 @@
 #include "report/verdicts.h"
 #include "statistics/statistics.h"
 
-/* Where an interval lies to a margin, declared beforehand, within which a difference does not
- * matter. */
+/* Position of an interval relative to the margin, declared beforehand, within which a difference
+ * does not matter. */
 enum oa_relevance {
     OA_RELEVANCE_OPEN,
     OA_RELEVANCE_BETTER,
@@ -44,15 +44,17 @@ enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double
 /* Different models may have equal scores with every seed, such as the same number of right answers:
  * where entries i and j were called identical by such a score, they are untestable. */
 void oa_check_identical(const struct oa_comparison *k, int i, int j, struct oa_against *a);
-/* out [entries]: every contender against the entry `fixed` (-1, or one that failed: OA_AGAINST_NONE
- * throughout). */
+/* out [entries]: every ranked attention against the entry `fixed` (-1, or one that failed:
+ * OA_AGAINST_NONE throughout). */
 enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
                                  const struct oa_summary *s, int fixed, double margin,
                                  bool sequential, struct oa_against *out);
-/* out [entries][entries]: the row's cost minus the column's, for every two contenders, by the
- * margin of the comparison, sequentially if it is so. */
+/* out [entries][entries]: the row's cost minus the column's, for every two ranked attentions, by
+ * the margin of the comparison, sequentially if it is so. */
 enum oa_error oa_compare_pairs(oa_context *c, const struct oa_comparison *k,
                                const struct oa_summary *s, struct oa_against *out);
-int oa_pairs_of(const struct oa_summary *s); /* pairs of contenders */
+/* The same comparison from the other's side: sign and verdict reversed. */
+struct oa_against oa_against_reversed(struct oa_against a);
+int oa_pairs_of(const struct oa_summary *s); /* pairs of attentions, without the uniform baseline */
 
 #endif

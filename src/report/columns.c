@@ -70,7 +70,7 @@ static bool column_applies(const struct oa_comparison *k, const struct oa_summar
     case OA_COLUMN_AMONG_ALL:
         return k->baseline > 0;
     case OA_COLUMN_UNIFORM:
-        return s->floor >= 0;
+        return s->uniform >= 0;
     case OA_COLUMN_TUNED:
         return k->tuning.grid.options > 0;
     case OA_COLUMN_SPEEDUP:
@@ -84,7 +84,7 @@ static void choose_column(const struct oa_comparison *k, const struct oa_summary
                           enum oa_column_name name, int measure, struct oa_shown_column *out)
 {
     const struct oa_measure *m =
-        name == OA_COLUMN_MEASURE ? oa_comparison_measure(k, measure) : oa_metric(k);
+        name == OA_COLUMN_MEASURE ? oa_comparison_measure(k, measure) : oa_compared_measure(k);
     *out = (struct oa_shown_column){ name, &oa_report_columns[name], measure, m->decimals, "" };
     const char *title = out->column->title;
     if (name == OA_COLUMN_SCORE)
@@ -123,7 +123,7 @@ static void set_asked(const struct oa_comparison *k, const struct oa_summary *s,
     out->number = a.difference;
     if (name == OA_COLUMN_ASKED_P)
         out->number.mean = a.p;
-    out->look = a.look;
+    out->style = a.style;
     if (name == OA_COLUMN_ASKED_VERDICT)
         out->words = a.verdict;
     else
@@ -139,19 +139,9 @@ static void set_against(const struct oa_comparison *k, const struct oa_against *
     oa_text_printf(&out->words, "%s", oa_against_words(a->verdict, practical));
 }
 
-/* A difference in % points gets no percentage, which could be read as another one. */
-static void set_to_best(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                        const struct oa_shown_column *column, oa_context *c,
                         struct oa_column_value *out)
-{
-    out->number = oa_shown(k, oa_to_reference(k, s, entry));
-    out->itself = entry == s->reference;
-    if (strcmp(oa_metric(k)->unit, "%") != 0)
-        out->percent = oa_percent_to_reference(s, entry);
-}
-
-void oa_column_value(const struct oa_comparison *k, const struct oa_summary *s, int entry,
-                     const struct oa_shown_column *column, oa_context *c,
-                     struct oa_column_value *out)
 {
     struct oa_standing *e = &s->entries[entry];
     const struct oa_estimate *own = oa_standing_score(k, e);
@@ -188,7 +178,10 @@ void oa_column_value(const struct oa_comparison *k, const struct oa_summary *s, 
         set_asked(k, s, entry, column->name, out);
         break;
     case OA_COLUMN_TO_BEST:
-        set_to_best(k, s, entry, out);
+        out->number = oa_shown(k, oa_to_reference(k, s, entry));
+        out->itself = entry == s->reference;
+        if (strcmp(oa_compared_measure(k)->unit, "%") != 0) /* percent of % would be ambiguous */
+            out->percent = oa_percent_to_reference(s, entry);
         break;
     case OA_COLUMN_TO_BEST_P:
     case OA_COLUMN_HOLM:
@@ -202,7 +195,7 @@ void oa_column_value(const struct oa_comparison *k, const struct oa_summary *s, 
         set_against(k, &e->baseline, oa_is_practical(k), out);
         break;
     case OA_COLUMN_UNIFORM:
-        set_against(k, &e->floor, false, out);
+        set_against(k, &e->uniform, false, out);
         break;
     case OA_COLUMN_SEEDS:
     case OA_COLUMN_UNEVEN_SEEDS:
@@ -292,7 +285,7 @@ void oa_columns_table(const struct oa_comparison *k, const struct oa_summary *s,
         oa_table_cell(out, "%s", oa_entry_name(&k->entries[s->order[o]]));
         for (int i = 0; i < count; i++) {
             struct oa_column_value v;
-            oa_column_value(k, s, s->order[o], &shown[i], c, &v);
+            oa_column_value_of(k, s, s->order[o], &shown[i], c, &v);
             add_column_text(&shown[i], &v, out);
             oa_text_free(&v.words);
         }

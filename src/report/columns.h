@@ -54,7 +54,7 @@ struct oa_column_value {
     struct oa_range ratio;
     double percent;       /* of a difference; NaN: not given */
     bool itself;          /* what the others are compared with: shown as – */
-    int look;             /* of a verdict: enum oa_verdict */
+    int style;            /* of a verdict: enum oa_verdict */
     struct oa_text words; /* a verdict or settings; of a difference, what was found of it */
 };
 
@@ -72,9 +72,9 @@ int oa_columns_choose(const struct oa_comparison *k, const struct oa_summary *s,
                       const unsigned char *names, size_t count,
                       struct oa_shown_column out[OA_MOST_COLUMNS]);
 /* Free the words of the value. */
-void oa_column_value(const struct oa_comparison *k, const struct oa_summary *s, int entry,
-                     const struct oa_shown_column *column, oa_context *c,
-                     struct oa_column_value *out);
+void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                        const struct oa_shown_column *column, oa_context *c,
+                        struct oa_column_value *out);
 bool oa_column_is_text(const struct oa_shown_column *column);
 /* A table of text with a row for each attention, in their order, whose name comes first. `titles`
  * has room for one more than `count`; the table borrows it and `columns`. */

@@ -11,16 +11,6 @@
 
 /* ---- differences ---- */
 
-/* "+0.0353 [+0.0192 … +0.0513]"; the verdict is the answer's own. */
-static void add_note(const struct oa_comparison *k, const struct oa_estimate *d,
-                     struct oa_text *note)
-{
-    char number[OA_NUMBER], ends[OA_INTERVAL];
-    oa_text_printf(note, "%s", oa_number_signed(number, d->mean, oa_decimals(k)));
-    if (isfinite(d->half))
-        oa_text_printf(note, " [%s]", oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
-}
-
 /* notes: two texts for each span. */
 static int collect_spans(const struct oa_comparison *k, const struct oa_summary *s,
                          struct oa_span *spans, struct oa_text *notes)
@@ -34,7 +24,12 @@ static int collect_spans(const struct oa_comparison *k, const struct oa_summary 
             oa_text_free(&a.verdict);
             continue;
         }
-        add_note(k, &a.difference, &notes[2 * n]);
+        char number[OA_NUMBER], ends[OA_INTERVAL];
+        const struct oa_estimate *d = &a.difference;
+        oa_text_printf(&notes[2 * n], "%s", oa_number_signed(number, d->mean, oa_decimals(k)));
+        if (isfinite(d->half))
+            oa_text_printf(&notes[2 * n], " [%s]",
+                           oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
         notes[2 * n + 1] = a.verdict;
         spans[n] = (struct oa_span){ oa_entry_name(&k->entries[i]),
                                      notes[2 * n].s,
@@ -54,9 +49,9 @@ struct titles {
 
 /* "difference in nats a token →  worse", "worse  ← difference in % points": the arrow points to
  * where worse is. */
-static void name_axis(const struct oa_comparison *k, char out[OA_LABEL])
+static void comparison_name_axis(const struct oa_comparison *k, char out[OA_LABEL])
 {
-    bool left = oa_metric(k)->higher;
+    bool left = oa_compared_measure(k)->higher;
     const char *unit = oa_difference_unit(k);
     snprintf(out, OA_LABEL, "%sdifference%s%s%s", left ? "worse  ← " : "", *unit ? " in " : "",
              unit, left ? "" : " →  worse");
@@ -69,7 +64,7 @@ static struct oa_interval_chart differences_chart(const struct oa_comparison *k,
 {
     snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k),
              k->baseline ? "baseline" : oa_best_word(k, s));
-    name_axis(k, titles->x);
+    comparison_name_axis(k, titles->x);
     return (struct oa_interval_chart){ .title = titles->title,
                                        .description = s->recommendation,
                                        .margin = k->margin,
@@ -165,11 +160,6 @@ struct trade_off {
     bool speed;
 };
 
-static double cost_of(const struct oa_comparison *k, const struct oa_summary *s, int i, bool speed)
-{
-    return speed ? s->entries[i].tokens_per_second : k->entries[i].trainable;
-}
-
 /* Attentions with failures are left out: what survived of them would only stretch the axes. */
 static int collect_points(const struct oa_comparison *k, const struct oa_summary *s, bool speed,
                           struct oa_point *points)
@@ -182,7 +172,7 @@ static int collect_points(const struct oa_comparison *k, const struct oa_summary
         if (e->failed == 0)
             points[n++] =
                 (struct oa_point){ .name = oa_entry_name(&k->entries[i]),
-                                   .x = cost_of(k, s, i, speed),
+                                   .x = oa_trade_off_cost(k, s, i, speed),
                                    .x_low = speed ? e->tokens / e->steps / e->step.high : NAN,
                                    .x_high = speed ? e->tokens / e->steps / e->step.low : NAN,
                                    .y = score.mean,
@@ -194,7 +184,7 @@ static int collect_points(const struct oa_comparison *k, const struct oa_summary
 }
 
 /* A range of more than 1 : 8 is easier to read on a logarithmic axis. */
-static bool spread_out(const struct oa_point *points, int n)
+static bool points_need_log(const struct oa_point *points, int n)
 {
     double least = INFINITY, most = 0;
     for (int i = 0; i < n; i++)
@@ -213,12 +203,12 @@ static void draw_trade_off(const struct oa_comparison *k, const struct trade_off
         .title = t->heading,
         .description = t->caption,
         .x_label = t->x_label,
-        .y_label = oa_axis_of(oa_metric(k), oa_metric_long(k), label),
+        .y_label = oa_axis_of(oa_compared_measure(k), oa_metric_long(k), label),
         .points = points,
-        .x_log = spread_out(points, n),
+        .x_log = points_need_log(points, n),
         .count = n,
         .x_low_is_better = !t->speed,
-        .y_high_is_better = oa_metric(k)->higher,
+        .y_high_is_better = oa_compared_measure(k)->higher,
     };
     oa_text_printf(
         out, "<figure id=\"%s\">\n<figcaption><b>%s</b>%s</figcaption>\n<div class=\"wide half\">",

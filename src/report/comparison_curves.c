@@ -209,8 +209,8 @@ static void fill_table(const struct oa_comparison *k, const struct oa_summary *s
     }
 }
 
-static void add_table(const struct oa_comparison *k, const struct oa_summary *s, int measure,
-                      struct oa_text *out)
+static void curves_add_table(const struct oa_comparison *k, const struct oa_summary *s, int measure,
+                             struct oa_text *out)
 {
     const struct oa_measure *m = oa_comparison_measure(k, measure);
     struct oa_table t;
@@ -288,28 +288,23 @@ static const char *what_lines_are(const struct oa_summary *s)
                           : "One seed.";
 }
 
-/* A line has two points at least. */
-static bool was_measured(const struct oa_comparison *k, int measure)
-{
-    return next_step(k, next_step(k, -1, measure), measure) >= 0 && next_step(k, -1, measure) >= 0;
-}
-
 void oa_page_metric_curves(const struct oa_comparison *k, const struct oa_summary *s,
                            struct oa_text *out)
 {
     char label[OA_LABEL], title[OA_LABEL];
-    if (oa_about_loss(k) || !was_measured(k, k->metric))
+    int first = next_step(k, -1, k->metric); /* a line has at least two points */
+    if (oa_about_loss(k) || first < 0 || next_step(k, first, k->metric) < 0)
         return;
-    snprintf(title, sizeof title, "%s during training", oa_metric(k)->title);
+    snprintf(title, sizeof title, "%s during training", oa_compared_measure(k)->title);
     struct view v = { .title = title,
                       .x_label = "training steps",
-                      .y_label = oa_axis_of(oa_metric(k), oa_metric_word(k), label),
+                      .y_label = oa_axis_of(oa_compared_measure(k), oa_metric_word(k), label),
                       .measure = k->metric };
     oa_page_open("metric-curves", title, out);
     oa_text_printf(out, "<figure>\n<figcaption>%s</figcaption>\n", what_lines_are(s));
     add_legend(k, s, out);
     add_view(k, &v, out);
-    add_table(k, s, k->metric, out);
+    curves_add_table(k, s, k->metric, out);
     oa_text_printf(out, "</figure>\n");
     oa_page_close(out);
 }
@@ -328,7 +323,7 @@ void oa_page_curves(const struct oa_comparison *k, const struct oa_summary *s, s
     oa_text_printf(out, "%s", oa_curve_switches_html);
     add_legend(k, s, out);
     add_views(k, out);
-    add_table(k, s, 0, out);
+    curves_add_table(k, s, 0, out);
     oa_text_printf(out, "</figure>\n");
     oa_page_close(out);
 }

@@ -65,7 +65,7 @@ static void add_run(const struct oa_comparison *k, const struct oa_run *r, struc
                           number, oa_quantity_of_run(run_quantities[i], r)));
 }
 
-static void add_failures(const struct oa_entry *e, int seeds, struct oa_text *out)
+static void details_add_failures(const struct oa_entry *e, int seeds, struct oa_text *out)
 {
     for (int r = 0; r < seeds; r++)
         if (e->runs[r].failed) {
@@ -89,7 +89,7 @@ static void add_attention(const struct oa_comparison *k, const struct oa_summary
     if (isfinite(oa_shown_score(k, e).mean)) {
         oa_text_printf(out, "%s",
                        oa_number_fixed(number, oa_shown_score(k, e).mean, oa_decimals(k)));
-        oa_add_unit(oa_unit(oa_metric(k), unit), out);
+        oa_add_unit(oa_unit(oa_compared_measure(k), unit), out);
         oa_text_printf(out, ", ");
     }
     oa_text_init(&verdict, out->context);
@@ -97,7 +97,7 @@ static void add_attention(const struct oa_comparison *k, const struct oa_summary
     oa_html_text(out, verdict.s ? verdict.s : "");
     oa_text_free(&verdict);
     oa_text_printf(out, "</span></summary>\n");
-    add_failures(&k->entries[i], s->seeds, out);
+    details_add_failures(&k->entries[i], s->seeds, out);
     choose_columns(k, &columns);
     oa_table_init(&t, out->context, columns.column, columns.count);
     for (int r = 0; r < e->made; r++)

@@ -100,13 +100,6 @@ static void add_recommendation(const struct oa_comparison *k, const char *text, 
     oa_text_printf(out, "</p>\n");
 }
 
-static void add_conclusion(const struct oa_comparison *k, const char *text, struct oa_text *out)
-{
-    oa_text_printf(out, "<p id=\"conclusion\">");
-    add_sentence(k, text, strlen(text), out);
-    oa_text_printf(out, "</p>\n");
-}
-
 static void add_fact(const char *value, const char *what, struct oa_text *out)
 {
     oa_text_printf(out, "<li><b>");
@@ -150,7 +143,8 @@ static void add_facts(const struct oa_comparison *k, const struct oa_summary *s,
     oa_text_free(&plain);
 }
 
-static void add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void comparison_page_header(const struct oa_comparison *k, const struct oa_summary *s,
+                                   struct oa_text *out)
 {
     oa_text_printf(out,
                    "<header>\n<p class=\"above\">Orthant · a comparison of attentions · same ");
@@ -165,11 +159,13 @@ static void add_head(const struct oa_comparison *k, const struct oa_summary *s, 
 void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_html_begin(out, s->recommendation);
-    add_head(k, s, out);
+    comparison_page_header(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_results(k, s, out);
     oa_page_test(k, s, out);
-    add_conclusion(k, s->conclusion, out);
+    oa_text_printf(out, "<p id=\"conclusion\">");
+    add_sentence(k, s->conclusion, strlen(s->conclusion), out);
+    oa_text_printf(out, "</p>\n");
     add_facts(k, s, out);
     oa_page_tuning(k, s, out);
     oa_page_trajectories(k, s, out);

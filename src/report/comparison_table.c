@@ -35,15 +35,15 @@ static const char costs_title[] = "Budget and cost, means over the seeds:";
 
 typedef void print_table(const struct oa_table *t, int limit, struct oa_text *out);
 
-static void print_markdown(const struct oa_table *t, int limit, struct oa_text *out)
+static void table_print_markdown(const struct oa_table *t, int limit, struct oa_text *out)
 {
     (void)limit;
     oa_table_markdown(t, out);
 }
 
-static void add_table(const struct oa_comparison *k, const struct oa_summary *s,
-                      const unsigned char *names, size_t count, print_table *print, int limit,
-                      struct oa_text *out)
+static void comparison_add_table(const struct oa_comparison *k, const struct oa_summary *s,
+                                 const unsigned char *names, size_t count, print_table *print,
+                                 int limit, struct oa_text *out)
 {
     struct oa_shown_column columns[OA_MOST_COLUMNS];
     struct oa_column titles[OA_MOST_COLUMNS + 1];
@@ -65,8 +65,8 @@ static void add_speed_note(const struct oa_comparison *k, struct oa_text *out)
 }
 
 /* Why runs failed: the first sentence of each attention that did. */
-static void add_failures(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void table_add_failures(const struct oa_comparison *k, const struct oa_summary *s,
+                               struct oa_text *out)
 {
     for (int i = 0; i < s->count; i++)
         for (int r = 0; r < s->seeds && s->entries[i].failed; r++) {
@@ -79,8 +79,8 @@ static void add_failures(const struct oa_comparison *k, const struct oa_summary 
         }
 }
 
-static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
-                             struct oa_text *out)
+static void table_add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
+                                   struct oa_text *out)
 {
     const char *before =
         "Seeds needed for these differences to be significant at the corrected level (80 % range):";
@@ -96,8 +96,8 @@ static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summ
         oa_text_printf(out, ".\n");
 }
 
-static void add_notes(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+static void table_add_notes(const struct oa_comparison *k, const struct oa_summary *s,
+                            struct oa_text *out)
 {
     if (s->uneven)
         oa_text_printf(out, "±: half-width of the 95 %% interval of the plain mean over the "
@@ -120,16 +120,16 @@ static void add_notes(const struct oa_comparison *k, const struct oa_summary *s,
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
-    if (k->any_looks)
+    if (k->sequential)
         oa_text_printf(out, "%sVerdicts are valid at any number of interim analyses%s.",
                        k->baseline || k->margin > 0 ? " " : "",
                        k->margin > 0 ? "; practically better or worse: beyond the margin" : "");
-    if (k->baseline || k->any_looks)
+    if (k->baseline || k->sequential)
         oa_text_printf(out, "\n");
-    if (s->floor >= 0)
+    if (s->uniform >= 0)
         oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
                             "and outputs learned as in the others; it is compared, not ranked.\n");
-    add_seeds_needed(k, s, out);
+    table_add_seeds_needed(k, s, out);
     oa_tuning_notes(k, s, out);
     oa_report_dropout(k, s, out);
 }
@@ -137,14 +137,14 @@ static void add_notes(const struct oa_comparison *k, const struct oa_summary *s,
 void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, int limit,
                      struct oa_text *out)
 {
-    add_table(k, s, results_columns, sizeof results_columns, oa_table_text, limit, out);
-    add_notes(k, s, out);
+    comparison_add_table(k, s, results_columns, sizeof results_columns, oa_table_text, limit, out);
+    table_add_notes(k, s, out);
     oa_test_table(k, s, out);
     oa_text_printf(out, "\n%s\n\n", costs_title);
-    add_table(k, s, cost_columns, sizeof cost_columns, oa_table_text, limit, out);
+    comparison_add_table(k, s, cost_columns, sizeof cost_columns, oa_table_text, limit, out);
     add_speed_note(k, out);
     oa_variances_table(k, limit, out);
-    add_failures(k, s, out);
+    table_add_failures(k, s, out);
     oa_text_printf(out, "\n%s\n\n%s\n", s->conclusion, s->recommendation);
 }
 
@@ -174,14 +174,15 @@ void oa_report_markdown(const struct oa_comparison *k, const struct oa_summary *
     oa_text_printf(out, "**\n\n");
     oa_markdown_text(out, s->conclusion);
     oa_text_printf(out, "\n\n");
-    add_table(k, s, results_columns, sizeof results_columns, print_markdown, 0, out);
+    comparison_add_table(k, s, results_columns, sizeof results_columns, table_print_markdown, 0,
+                         out);
     oa_text_printf(out, "\n");
-    add_notes(k, s, &notes);
-    add_failures(k, s, &notes);
+    table_add_notes(k, s, &notes);
+    table_add_failures(k, s, &notes);
     add_speed_note(k, &notes);
     add_escaped(&notes, out);
     oa_text_printf(out, "%s\n\n", costs_title);
-    add_table(k, s, cost_columns, sizeof cost_columns, print_markdown, 0, out);
+    comparison_add_table(k, s, cost_columns, sizeof cost_columns, table_print_markdown, 0, out);
     oa_test_markdown(k, s, out);
     oa_variances_markdown(k, out);
     oa_parts_markdown(k, s, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison says, in a few sentences, made from the verdicts alone. */
+ * The conclusion of a comparison: a few sentences, made from the verdicts alone. */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/notes.h"
@@ -20,7 +20,7 @@ static bool is_of(const struct oa_standing *e, enum oa_verdict v, int twin)
     return e->verdict == v && (twin == anyone || e->twin == twin);
 }
 
-/* The reference is none of those that something is said of. */
+/* The reference is not counted. */
 static int count_of(const struct oa_summary *s, enum oa_verdict v, int twin)
 {
     int n = 0;
@@ -63,11 +63,11 @@ static void add_amount(double x, struct oa_text *out)
     oa_text_printf(out, "%s", oa_number(number, x, 2));
 }
 
-/* The first in the order that takes part; there is one where there is a reference. */
-static int first_contender(const struct oa_summary *s)
+/* The first ranked attention in the order; there is one if there is a reference. */
+static int first_ranked(const struct oa_summary *s)
 {
     int o = 0;
-    while (s->order[o] == s->floor || s->entries[s->order[o]].failed)
+    while (!oa_is_ranked(s, s->order[o]))
         o++;
     return s->order[o];
 }
@@ -95,11 +95,12 @@ static void add_margin(const struct oa_comparison *k, const struct oa_summary *s
         oa_add_unit(oa_difference_unit(k), out);
     }
     oa_text_printf(out, " (%s)",
-                   k->any_looks ? "95 % intervals of all pairs, at any number of interim analyses"
-                                : "Holm-corrected p < 0.05");
+                   k->sequential ? "95 % intervals of all pairs, at any number of interim analyses"
+                                 : "Holm-corrected p < 0.05");
 }
 
-static void say_best(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void conclude_best(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
     oa_text_printf(out, "%s is best: ", k->entries[s->reference].attention);
@@ -115,8 +116,8 @@ static void say_best(const struct oa_comparison *k, const struct oa_summary *s, 
 
 /* "; about 5 to 115 seeds are needed to tell random from the best": for the unresolved entry that
  * needs the fewest. */
-static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
-                             struct oa_text *out)
+static void conclusion_add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
+                                        struct oa_text *out)
 {
     int nearest = -1;
     for (int o = 0; o < s->count; o++) {
@@ -141,7 +142,7 @@ static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summ
 }
 
 /* "3 seeds", "3 to 12 seeds": how many the attentions have. */
-static void add_seeds(const struct oa_summary *s, struct oa_text *out)
+static void conclusion_add_seeds(const struct oa_summary *s, struct oa_text *out)
 {
     int least = oa_fewest_seeds(s, false);
     if (least < s->seeds)
@@ -149,8 +150,8 @@ static void add_seeds(const struct oa_summary *s, struct oa_text *out)
     oa_text_printf(out, "%d seeds", s->seeds);
 }
 
-static void say_worse(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+static void conclude_worse(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
     if (worse == 0)
@@ -167,8 +168,8 @@ static void say_worse(const struct oa_comparison *k, const struct oa_summary *s,
 static bool is_tied(const struct oa_summary *s, int i)
 {
     const struct oa_standing *e = &s->entries[i];
-    return i != s->reference && i != s->floor && !e->failed && e->verdict != OA_VERDICT_IDENTICAL &&
-           e->adjusted == s->entries[s->reference].adjusted;
+    return i != s->reference && i != s->uniform && !e->failed &&
+           e->verdict != OA_VERDICT_IDENTICAL && e->adjusted == s->entries[s->reference].adjusted;
 }
 
 static int count_tied(const struct oa_summary *s)
@@ -180,7 +181,8 @@ static int count_tied(const struct oa_summary *s)
 }
 
 /* "a and b share the lowest loss" */
-static void say_tied(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void conclude_tied(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     int left = count_tied(s);
     oa_text_printf(out, "%s", k->entries[s->reference].attention);
@@ -193,14 +195,14 @@ static void say_tied(const struct oa_comparison *k, const struct oa_summary *s, 
 
 /* "a has the lowest loss", or "a leads" where what was shown to be worse than another has a lower
  * adjusted one. */
-static void say_leader(const struct oa_comparison *k, const struct oa_summary *s,
-                       struct oa_text *out)
+static void conclude_leader(const struct oa_comparison *k, const struct oa_summary *s,
+                            struct oa_text *out)
 {
     const char *name = k->entries[s->reference].attention;
     if (s->entries[s->reference].verdict == OA_VERDICT_LEADS)
         oa_text_printf(out, "%s leads", name);
     else if (count_tied(s))
-        say_tied(k, s, out);
+        conclude_tied(k, s, out);
     else
         oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k),
                        s->uneven ? "adjusted " : "", oa_metric_word(k));
@@ -210,42 +212,42 @@ static void say_leader(const struct oa_comparison *k, const struct oa_summary *s
  * excludes 0 may be one. */
 static void add_undecided(const struct oa_comparison *k, int n, struct oa_text *out)
 {
-    const char *says = oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
-    if (strcmp(says, "undecided") == 0)
+    const char *words = oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
+    if (strcmp(words, "undecided") == 0)
         oa_text_printf(out,
                        n == 1 ? " has an undecided difference" : " have an undecided difference");
     else
-        oa_text_printf(out, "%s %s", n == 1 ? " shows" : " show", says);
+        oa_text_printf(out, "%s %s", n == 1 ? " shows" : " show", words);
 }
 
-static void say_unresolved(const struct oa_comparison *k, const struct oa_summary *s,
-                           struct oa_text *out)
+static void conclude_unresolved(const struct oa_comparison *k, const struct oa_summary *s,
+                                struct oa_text *out)
 {
-    say_leader(k, s, out);
+    conclude_leader(k, s, out);
     oa_text_printf(out, ", but ");
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
     add_undecided(k, count_with(s, OA_VERDICT_UNRESOLVED), out);
     oa_text_printf(out, " to %s at the level of 5 %% with ",
                    count_tied(s) ? k->entries[s->reference].attention : "it");
-    add_seeds(s, out);
-    add_seeds_needed(k, s, out);
+    conclusion_add_seeds(s, out);
+    conclusion_add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
-    say_worse(k, s, out);
+    conclude_worse(k, s, out);
 }
 
-static void say_one_seed(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_one_seed(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
-    say_leader(k, s, out);
+    conclude_leader(k, s, out);
     oa_text_printf(out, ", but one seed gives no verdict: the variance between seeds is unknown. "
                         "Use at least 3 seeds (--seeds 3).");
 }
 
-static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+static void conclude_alone(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     char number[OA_NUMBER];
-    const struct oa_measure *m = oa_metric(k);
+    const struct oa_measure *m = oa_compared_measure(k);
     const char *name = k->entries[s->reference].attention;
     oa_number(number, s->entries[s->reference].adjusted, 5);
     if (oa_about_loss(k))
@@ -254,32 +256,31 @@ static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
         oa_text_printf(out, "%s reached this %s: %s", name, m->title, number);
     oa_add_unit(strcmp(m->unit, m->title) == 0 ? "" : m->unit, out);
     oa_text_printf(out, "; there is %s to compare it with.",
-                   s->floor < 0 ? "nothing" : "only the uniform baseline");
+                   s->uniform < 0 ? "nothing" : "only the uniform baseline");
 }
 
-static void say_lowest(const struct oa_comparison *k, const struct oa_summary *s,
-                       struct oa_text *out)
+static void conclude_lowest(const struct oa_comparison *k, const struct oa_summary *s,
+                            struct oa_text *out)
 {
-    say_leader(k, s, out);
+    conclude_leader(k, s, out);
     oa_text_printf(out, ".");
-    say_worse(k, s, out);
+    conclude_worse(k, s, out);
 }
 
 /* Why another one with a lower adjusted cost does not lead. */
-static void say_undercut(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_undercut(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     if (s->entries[s->reference].verdict != OA_VERDICT_LEADS)
         return;
     oa_text_printf(out,
                    " %s has a %s adjusted %s, but was shown to be worse than another attention on "
                    "the seeds that both have.",
-                   k->entries[first_contender(s)].attention, oa_metric_better(k),
-                   oa_metric_word(k));
+                   k->entries[first_ranked(s)].attention, oa_metric_better(k), oa_metric_word(k));
 }
 
-static void say_identical(const struct oa_comparison *k, const struct oa_summary *s,
-                          struct oa_text *out)
+static void conclude_identical(const struct oa_comparison *k, const struct oa_summary *s,
+                               struct oa_text *out)
 {
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o], twins = count_of(s, OA_VERDICT_IDENTICAL, i);
@@ -292,8 +293,8 @@ static void say_identical(const struct oa_comparison *k, const struct oa_summary
     }
 }
 
-static void say_unjudged(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_unjudged(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     int unjudged = count_with(s, OA_VERDICT_UNJUDGED);
     if (unjudged == 0)
@@ -307,8 +308,8 @@ static void say_unjudged(const struct oa_comparison *k, const struct oa_summary 
                    unjudged == 1 ? "is" : "are");
 }
 
-static void say_equivalent(const struct oa_comparison *k, const struct oa_summary *s,
-                           struct oa_text *out)
+static void conclude_equivalent(const struct oa_comparison *k, const struct oa_summary *s,
+                                struct oa_text *out)
 {
     int equivalent = count_with(s, OA_VERDICT_EQUIVALENT);
     if (equivalent == 0)
@@ -322,8 +323,8 @@ static void say_equivalent(const struct oa_comparison *k, const struct oa_summar
 }
 
 /* Why no more seeds were added. */
-static void say_ending(const struct oa_comparison *k, const struct oa_summary *s,
-                       struct oa_text *out)
+static void conclude_ending(const struct oa_comparison *k, const struct oa_summary *s,
+                            struct oa_text *out)
 {
     char budget[OA_NUMBER];
     int open = 0;
@@ -332,7 +333,7 @@ static void say_ending(const struct oa_comparison *k, const struct oa_summary *s
     if (k->until.ending == OA_ENDING_RESOLVED) {
         oa_text_printf(out, " All %scomparisons are resolved after ",
                        count_with(s, OA_VERDICT_UNJUDGED) ? "other " : "");
-        add_seeds(s, out);
+        conclusion_add_seeds(s, out);
         oa_text_printf(out, ".");
     }
     if (k->until.ending == OA_ENDING_SEEDS)
@@ -345,8 +346,8 @@ static void say_ending(const struct oa_comparison *k, const struct oa_summary *s
             open == 1 ? " is" : "s are", oa_number_seconds(budget, k->until.budget));
 }
 
-static void say_failures(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_failures(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     if (count_with(s, OA_VERDICT_FAILED) == 0)
         return;
@@ -355,21 +356,21 @@ static void say_failures(const struct oa_comparison *k, const struct oa_summary 
     oa_text_printf(out, " did not finish every run and cannot be compared.");
 }
 
-static const struct oa_against *against(const struct oa_standing *e, bool baseline)
+static const struct oa_against *verdict_against(const struct oa_standing *e, bool baseline)
 {
-    return baseline ? &e->baseline : &e->floor;
+    return baseline ? &e->baseline : &e->uniform;
 }
 
-/* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising
- * cost; how many. */
-static int add_against(const struct oa_comparison *k, const struct oa_summary *s,
-                       enum oa_against_verdict v, bool baseline, struct oa_text *out)
+/* " a, b and c": all attentions with this verdict against the baseline or the uniform baseline, by
+ * rising cost; how many. */
+static int conclusion_add_verdicts(const struct oa_comparison *k, const struct oa_summary *s,
+                                   enum oa_against_verdict v, bool baseline, struct oa_text *out)
 {
     int shown = 0, total = 0;
     for (int i = 0; i < s->count; i++)
-        total += against(&s->entries[i], baseline)->verdict == v;
+        total += verdict_against(&s->entries[i], baseline)->verdict == v;
     for (int i = 0; i < s->count && total; i++)
-        if (against(&s->entries[s->order[i]], baseline)->verdict == v) {
+        if (verdict_against(&s->entries[s->order[i]], baseline)->verdict == v) {
             oa_text_printf(out, "%s%s",
                            shown == 0           ? " "
                            : shown + 1 == total ? " and "
@@ -381,51 +382,51 @@ static int add_against(const struct oa_comparison *k, const struct oa_summary *s
 }
 
 /* Does it answer "is X better than what I have"? Every attention is named, with its verdict. */
-static void say_baseline(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_baseline(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     if (!k->baseline || s->seeds < 2)
         return;
     const char *name = oa_entry_name(&k->entries[k->baseline - 1]);
-    int n = add_against(k, s, OA_AGAINST_BETTER, true, out);
+    int n = conclusion_add_verdicts(k, s, OA_AGAINST_BETTER, true, out);
     if (n)
         oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
                        oa_against_words(OA_AGAINST_BETTER, oa_is_practical(k)), name);
-    n = add_against(k, s, OA_AGAINST_EQUIVALENT, true, out);
+    n = conclusion_add_verdicts(k, s, OA_AGAINST_EQUIVALENT, true, out);
     if (n) {
         oa_text_printf(out, " %s equivalent to the baseline, %s: within ", n == 1 ? "is" : "are",
                        name);
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
-    n = add_against(k, s, OA_AGAINST_WORSE, true, out);
+    n = conclusion_add_verdicts(k, s, OA_AGAINST_WORSE, true, out);
     if (n)
         oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
                        oa_against_words(OA_AGAINST_WORSE, oa_is_practical(k)), name);
-    n = add_against(k, s, OA_AGAINST_UNRESOLVED, true, out);
+    n = conclusion_add_verdicts(k, s, OA_AGAINST_UNRESOLVED, true, out);
     if (n) {
         add_undecided(k, n, out);
         oa_text_printf(out, " to the baseline, %s.", name);
     }
 }
 
-/* What is no better than an average is named in full: it is what a reader must not miss. */
-static void say_floor(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+/* Attentions no better than the uniform baseline are all named. */
+static void conclude_uniform_baseline(const struct oa_comparison *k, const struct oa_summary *s,
+                                      struct oa_text *out)
 {
-    if (s->floor >= 0 &&
-        oa_adjusted_cost(k, s, s->floor) < oa_adjusted_cost(k, s, first_contender(s)))
+    if (s->uniform >= 0 &&
+        oa_adjusted_cost(k, s, s->uniform) < oa_adjusted_cost(k, s, first_ranked(s)))
         oa_text_printf(out, " The uniform baseline has a %s %s than all of them.",
                        oa_metric_better(k), oa_metric_word(k));
-    if (s->floor < 0 || s->seeds < 2)
+    if (s->uniform < 0 || s->seeds < 2)
         return;
-    int open = add_against(k, s, OA_AGAINST_UNRESOLVED, false, out);
+    int open = conclusion_add_verdicts(k, s, OA_AGAINST_UNRESOLVED, false, out);
     if (open)
         oa_text_printf(out,
                        " %s no significant difference to the uniform baseline, an average of the "
                        "visible tokens.",
                        open == 1 ? "shows" : "show");
-    int worse = add_against(k, s, OA_AGAINST_WORSE, false, out);
+    int worse = conclusion_add_verdicts(k, s, OA_AGAINST_WORSE, false, out);
     if (worse)
         oa_text_printf(out,
                        worse == 1 ? " is worse than the uniform baseline%s."
@@ -442,29 +443,29 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
     else if (s->reference < 0)
         oa_text_printf(&out, "No attention finished all its runs: nothing can be compared.");
     else if (s->entries[s->reference].verdict == OA_VERDICT_BEST)
-        say_best(k, s, &out);
+        conclude_best(k, s, &out);
     else if (count_with(s, OA_VERDICT_UNRESOLVED) > 0)
-        say_unresolved(k, s, &out);
+        conclude_unresolved(k, s, &out);
     else if (count_with(s, OA_VERDICT_ONE_SEED) > 0)
-        say_one_seed(k, s, &out);
+        conclude_one_seed(k, s, &out);
     else if (count_with(s, OA_VERDICT_UNJUDGED) + count_with(s, OA_VERDICT_WORSE) +
                  count_with(s, OA_VERDICT_EQUIVALENT) >
              0)
-        say_lowest(k, s, &out);
+        conclude_lowest(k, s, &out);
     else
-        say_alone(k, s, &out);
+        conclude_alone(k, s, &out);
     if (s->reference >= 0) {
-        say_undercut(k, s, &out);
-        say_equivalent(k, s, &out);
-        say_identical(k, s, &out);
-        say_unjudged(k, s, &out);
-        say_failures(k, s, &out);
-        say_baseline(k, s, &out);
-        say_floor(k, s, &out);
+        conclude_undercut(k, s, &out);
+        conclude_equivalent(k, s, &out);
+        conclude_identical(k, s, &out);
+        conclude_unjudged(k, s, &out);
+        conclude_failures(k, s, &out);
+        conclude_baseline(k, s, &out);
+        conclude_uniform_baseline(k, s, &out);
         oa_fixed_sources_sentence(k, s, &out);
         oa_tuning_sentence(k, &out);
     }
-    say_ending(k, s, &out);
+    conclude_ending(k, s, &out);
     oa_machines_sentence(k, &out);
     return out.s;
 }

@@ -70,7 +70,7 @@ static bool compare_at(const struct oa_comparison *k, long row, struct shared *o
     return true;
 }
 
-static bool before(const struct shared *a, const struct shared *b)
+static bool example_before(const struct shared *a, const struct shared *b)
 {
     if (a->outputs != b->outputs)
         return a->outputs > b->outputs;
@@ -81,7 +81,7 @@ static bool before(const struct shared *a, const struct shared *b)
 static int insert(struct shared *list, int count, struct shared x)
 {
     int at = count < SHOWN ? count++ : SHOWN;
-    for (; at > 0 && before(&x, &list[at - 1]); at--)
+    for (; at > 0 && example_before(&x, &list[at - 1]); at--)
         if (at < SHOWN)
             list[at] = list[at - 1];
     if (at < SHOWN)

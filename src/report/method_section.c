@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static int comparisons(const struct oa_summary *s)
+static int count_tests(const struct oa_summary *s)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
@@ -22,7 +22,7 @@ static void explain(const char *term, const char *meaning, struct oa_text *out)
 static void explain_tests(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out)
 {
-    int n = comparisons(s);
+    int n = count_tests(s);
     oa_text_printf(out,
                    "<div><dt>p</dt><dd>Two-sided paired t test against the attention with the %s ",
                    oa_metric_best(k));
@@ -55,7 +55,7 @@ static void explain_direction(const struct oa_comparison *k, const struct oa_sum
     oa_text_printf(out,
                    "</dt><dd>The metric of this comparison: %s is better. A difference is an "
                    "attention’s score minus that of the other, so %s 0 is better.</dd></div>\n",
-                   oa_metric_better(k), oa_metric(k)->higher ? "above" : "below");
+                   oa_metric_better(k), oa_compared_measure(k)->higher ? "above" : "below");
 }
 
 static void explain_speed(const struct oa_comparison *k, const struct oa_summary *s,
@@ -134,7 +134,7 @@ static void explain_fronts(const struct oa_comparison *k, const struct oa_summar
 
 static bool tested(const struct oa_comparison *k, const struct oa_summary *s)
 {
-    return s->seeds > 1 && !k->any_looks;
+    return s->seeds > 1 && !k->sequential;
 }
 
 static bool with_baseline(const struct oa_comparison *k, const struct oa_summary *s)
@@ -149,10 +149,10 @@ static bool was_tuned(const struct oa_comparison *k, const struct oa_summary *s)
     return k->tuning.grid.options > 0;
 }
 
-static bool at_any_look(const struct oa_comparison *k, const struct oa_summary *s)
+static bool is_sequential(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
-    return k->any_looks;
+    return k->sequential;
 }
 
 static bool with_missing_seeds(const struct oa_comparison *k, const struct oa_summary *s)
@@ -161,10 +161,10 @@ static bool with_missing_seeds(const struct oa_comparison *k, const struct oa_su
     return s->uneven;
 }
 
-static bool with_floor(const struct oa_comparison *k, const struct oa_summary *s)
+static bool with_uniform_baseline(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)k;
-    return s->floor >= 0;
+    return s->uniform >= 0;
 }
 
 /* Readers of losses know which way is better. */
@@ -219,7 +219,7 @@ static const struct term terms[] = {
           "seeds, with a probability of 95 %, so seeds may be added after an analysis. They are "
           "wider than intervals for a number of seeds fixed in advance. Practically better or "
           "worse: beyond the margin; undecided: neither beyond nor within it.",
-      .when = at_any_look },
+      .when = is_sequential },
     { .term = "adjusted for missing seeds",
       .meaning = "Scores vary by seed, and not every attention has all seeds. The model attention "
                  "+ seed, fitted by least squares to all finished runs, estimates the mean that "
@@ -235,7 +235,7 @@ static const struct term terms[] = {
           "alone. It is compared, not ranked: every attention is tested against it by a paired t "
           "test, with Holm’s correction over these tests. An attention without a significant "
           "difference to it has not been shown to attend to anything useful.",
-      .when = with_floor },
+      .when = with_uniform_baseline },
     { .write = explain_verdicts },
     { .write = explain_direction, .when = about_a_score },
     { .term = "seeds needed",

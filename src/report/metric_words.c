@@ -5,7 +5,7 @@
 
 struct oa_estimate oa_shown(const struct oa_comparison *k, struct oa_estimate cost)
 {
-    cost.mean = oa_cost(oa_metric(k), cost.mean);
+    cost.mean = oa_cost(oa_compared_measure(k), cost.mean);
     return cost;
 }
 
@@ -18,34 +18,34 @@ bool oa_about_loss(const struct oa_comparison *k)
 
 const char *oa_metric_word(const struct oa_comparison *k)
 {
-    return oa_about_loss(k) ? "loss" : oa_metric(k)->title;
+    return oa_about_loss(k) ? "loss" : oa_compared_measure(k)->title;
 }
 
 const char *oa_metric_long(const struct oa_comparison *k)
 {
-    return oa_about_loss(k) ? "validation loss" : oa_metric(k)->title;
+    return oa_about_loss(k) ? "validation loss" : oa_compared_measure(k)->title;
 }
 
 const char *oa_metric_best(const struct oa_comparison *k)
 {
-    return oa_metric(k)->higher ? "highest" : "lowest";
+    return oa_compared_measure(k)->higher ? "highest" : "lowest";
 }
 
 const char *oa_metric_better(const struct oa_comparison *k)
 {
-    return oa_metric(k)->higher ? "higher" : "lower";
+    return oa_compared_measure(k)->higher ? "higher" : "lower";
 }
 
 int oa_decimals(const struct oa_comparison *k)
 {
-    return oa_metric(k)->decimals;
+    return oa_compared_measure(k)->decimals;
 }
 
 /* ---- units ---- */
 
 const char *oa_difference_unit(const struct oa_comparison *k)
 {
-    const char *unit = oa_metric(k)->unit;
+    const char *unit = oa_compared_measure(k)->unit;
     return strcmp(unit, "%") == 0 ? "% points" : unit;
 }
 

@@ -11,7 +11,7 @@
 #include "print/print.h"
 #include "report/summary.h"
 
-/* A difference of costs as the difference of scores: the mean turned over where more is better, the
+/* A difference of costs as the difference of scores: the mean negated where higher is better, the
  * width the same. */
 struct oa_estimate oa_shown(const struct oa_comparison *k, struct oa_estimate cost);
 
@@ -31,8 +31,8 @@ void oa_add_margin(const struct oa_comparison *k, struct oa_text *out); /* "0.01
 
 enum { OA_LABEL = 128 };
 const char *oa_unit(const struct oa_measure *m,
-                    char out[OA_LABEL]); /* "nats/token"; "" where the title says it */
-/* "valid loss\nnats/token": two lines of a heading, or one where the unit says nothing new. */
+                    char out[OA_LABEL]); /* "nats/token"; "" where the title has it */
+/* "valid loss\nnats/token": two lines of a heading, or one where the unit is in the title. */
 const char *oa_heading(const struct oa_measure *m, const char *title, char out[OA_LABEL]);
 /* "validation loss, nats/token": an axis. */
 const char *oa_axis_of(const struct oa_measure *m, const char *what, char out[OA_LABEL]);

@@ -17,13 +17,13 @@ void oa_page_name(const struct oa_comparison *k, int entry, struct oa_text *out)
 void oa_page_open(const char *id, const char *heading, struct oa_text *out);
 void oa_page_close(struct oa_text *out);
 
-/* How an attention stands to what is asked about: to the baseline, or, where there is none, to the
- * reference. Free the verdict. */
+/* The comparison of an attention with the baseline, or, if there is none, with the reference. Free
+ * the verdict. */
 struct oa_asked {
     struct oa_estimate
         difference; /* in the direction of the score, with the interval of the verdict; n 0: none */
     struct oa_text verdict;
-    int look;     /* of the verdict, enum oa_verdict: how it is drawn */
+    int style;    /* of the verdict, enum oa_verdict: how it is drawn */
     double p;     /* corrected; of what is equivalent that of equivalence; NaN: not tested */
     double level; /* that the interval misses; NaN: there is none */
     bool itself;  /* is what the others are compared with */

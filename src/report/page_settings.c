@@ -19,14 +19,6 @@ static void add_value(const json_t *value, struct oa_text *out)
         oa_text_printf(out, "–");
 }
 
-static void add_list(const json_t *array, struct oa_text *out)
-{
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        oa_text_printf(out, i ? ", " : "");
-        add_value(json_array_get(array, i), out);
-    }
-}
-
 /* Sizes in bytes go by these names. */
 static bool is_bytes(const char *key)
 {
@@ -37,14 +29,14 @@ static bool is_bytes(const char *key)
     return false;
 }
 
-/* What belongs to the options of every command, but says nothing about a comparison. */
-static bool beside_the_point(const char *section, const char *key)
+/* Options that have no effect on a comparison. */
+static bool is_irrelevant_setting(const char *section, const char *key)
 {
     return strcmp(key, "generate") == 0 || strcmp(key, "cluster") == 0 ||
            (strcmp(section, "model") == 0 && strcmp(key, "attention") == 0);
 }
 
-static void add_row(const char *key, const json_t *value, bool same, struct oa_text *out)
+static void settings_add_row(const char *key, const json_t *value, bool same, struct oa_text *out)
 {
     oa_text_printf(out, "<tr%s><td>", same ? " class=\"same\"" : "");
     oa_html_text(out, key);
@@ -53,14 +45,17 @@ static void add_row(const char *key, const json_t *value, bool same, struct oa_t
     if (json_is_number(value) && is_bytes(key))
         oa_text_printf(out, "%s", oa_number_bytes(number, json_number_value(value)));
     else if (json_is_array(value))
-        add_list(value, out);
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            oa_text_printf(out, i ? ", " : "");
+            add_value(json_array_get(value, i), out);
+        }
     else
         add_value(value, out);
     oa_text_printf(out, "</td></tr>\n");
 }
 
 /* 1 and 1.0 are the same setting. */
-static bool same_value(const json_t *a, const json_t *b)
+static bool settings_equal(const json_t *a, const json_t *b)
 {
     if (json_is_number(a) && json_is_number(b))
         return json_number_value(a) == json_number_value(b);
@@ -68,15 +63,15 @@ static bool same_value(const json_t *a, const json_t *b)
 }
 
 /* The plain values of an object as one table, each object in it as another. */
-static void add_object(const char *name, const json_t *object, const json_t *defaults,
-                       struct oa_text *out)
+static void settings_add_object(const char *name, const json_t *object, const json_t *defaults,
+                                struct oa_text *out)
 {
     const char *key;
     json_t *value;
     bool open = false;
     json_object_foreach((json_t *)object, key, value)
     {
-        if (json_is_object(value) || beside_the_point(name, key))
+        if (json_is_object(value) || is_irrelevant_setting(name, key))
             continue;
         if (!open) {
             oa_text_printf(out, "<table><caption>");
@@ -84,14 +79,14 @@ static void add_object(const char *name, const json_t *object, const json_t *def
             oa_text_printf(out, "</caption><tbody>\n");
             open = true;
         }
-        add_row(key, value, same_value(value, json_object_get(defaults, key)), out);
+        settings_add_row(key, value, settings_equal(value, json_object_get(defaults, key)), out);
     }
     if (open)
         oa_text_printf(out, "</tbody></table>\n");
     json_object_foreach((json_t *)object, key, value)
     {
-        if (json_is_object(value) && !beside_the_point(name, key))
-            add_object(key, value, json_object_get(defaults, key), out);
+        if (json_is_object(value) && !is_irrelevant_setting(name, key))
+            settings_add_object(key, value, json_object_get(defaults, key), out);
     }
 }
 
@@ -101,7 +96,7 @@ static void add_json(const char *heading, const char *id, const char *json, cons
     json_t *root = json ? json_loads(json, 0, NULL) : NULL;
     if (json_is_object(root)) {
         oa_text_printf(out, "<h3 id=\"%s\">%s</h3>\n<div class=\"panel columns\">\n", id, heading);
-        add_object(heading, root, defaults, out);
+        settings_add_object(heading, root, defaults, out);
         oa_text_printf(out, "</div>\n");
     }
     json_decref(root);

@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static bool shown(const struct oa_summary *s, int i)
-{
-    return i != s->floor && !s->entries[i].failed;
-}
-
 static const char *class_of(enum oa_against_verdict v)
 {
     return v == OA_AGAINST_BETTER       ? "better"
@@ -20,15 +15,8 @@ static const char *class_of(enum oa_against_verdict v)
                                         : "open";
 }
 
-static void add_p(double p, struct oa_text *out)
-{
-    if (p < 0.0001)
-        oa_text_printf(out, "<small>p &lt; 0.0001</small>");
-    else if (!isnan(p))
-        oa_text_printf(out, "<small>p = %.4f</small>", p);
-}
-
-static void add_cell(const struct oa_comparison *k, const struct oa_against *a, struct oa_text *out)
+static void pairs_add_cell(const struct oa_comparison *k, const struct oa_against *a,
+                           struct oa_text *out)
 {
     char mean[OA_NUMBER], ends[OA_INTERVAL];
     struct oa_estimate d = oa_shown(k, oa_against_interval(a));
@@ -38,12 +26,15 @@ static void add_cell(const struct oa_comparison *k, const struct oa_against *a, 
     if (isfinite(d.half))
         oa_text_printf(out, "<small>%s</small>",
                        oa_print_ends(ends, d.mean, d.half, oa_decimals(k)));
-    add_p(a->holm, out);
+    if (!isnan(a->holm))
+        oa_text_printf(
+            out, a->holm < 0.0001 ? "<small>p &lt; 0.0001</small>" : "<small>p = %.4f</small>",
+            a->holm);
     oa_text_printf(out, "</td>");
 }
 
-static void add_row(const struct oa_comparison *k, const struct oa_summary *s, int i, int number,
-                    struct oa_text *out)
+static void pairs_add_row(const struct oa_comparison *k, const struct oa_summary *s, int i,
+                          int number, struct oa_text *out)
 {
     oa_text_printf(out, "<tr><th scope=\"row\">%d&#160; ", number);
     oa_page_name(k, i, out);
@@ -52,18 +43,19 @@ static void add_row(const struct oa_comparison *k, const struct oa_summary *s, i
         int j = s->order[o];
         if (i == j)
             oa_text_printf(out, "<td class=\"self\">–</td>");
-        else if (shown(s, j))
-            add_cell(k, &s->pairs[i * s->count + j], out);
+        else if (oa_is_ranked(s, j))
+            pairs_add_cell(k, &s->pairs[i * s->count + j], out);
     }
     oa_text_printf(out, "</tr>\n");
 }
 
-static int add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static int pairs_add_head(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     int n = 0;
     oa_text_printf(out, "<thead><tr><th scope=\"col\">row minus column</th>");
     for (int o = 0; o < s->count; o++)
-        if (shown(s, s->order[o])) {
+        if (oa_is_ranked(s, s->order[o])) {
             oa_text_printf(out, "<th scope=\"col\" title=\"");
             oa_html_text(out, oa_entry_name(&k->entries[s->order[o]]));
             oa_text_printf(out, "\">%d</th>", ++n);
@@ -72,14 +64,15 @@ static int add_head(const struct oa_comparison *k, const struct oa_summary *s, s
     return n;
 }
 
-static void add_text(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void pairs_add_explanation(const struct oa_comparison *k, const struct oa_summary *s,
+                                  struct oa_text *out)
 {
     oa_page_open("pairs", "Pairwise comparisons", out);
     oa_text_printf(out, "<p>The row’s ");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out, " minus the column’s, seed by seed: %s 0 the row is better. ",
-                   oa_metric(k)->higher ? "above" : "below");
-    if (k->any_looks)
+                   oa_compared_measure(k)->higher ? "above" : "below");
+    if (k->sequential)
         oa_text_printf(out,
                        "Intervals are anytime-valid: they cover all %d differences, at all numbers "
                        "of seeds, with a probability of 95 %% together.",
@@ -101,14 +94,14 @@ void oa_page_pairs(const struct oa_comparison *k, const struct oa_summary *s, st
     int number = 0;
     if (s->seeds < 2 || oa_pairs_of(s) < 2)
         return;
-    add_text(k, s, out);
+    pairs_add_explanation(k, s, out);
     oa_text_printf(out, "<div class=\"panel\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Pairwise comparisons\"><table class=\"pairs\">\n");
-    add_head(k, s, out);
+    pairs_add_head(k, s, out);
     oa_text_printf(out, "<tbody>\n");
     for (int o = 0; o < s->count; o++)
-        if (shown(s, s->order[o]))
-            add_row(k, s, s->order[o], ++number, out);
+        if (oa_is_ranked(s, s->order[o]))
+            pairs_add_row(k, s, s->order[o], ++number, out);
     oa_text_printf(out, "</tbody></table></div></div>\n");
     oa_page_close(out);
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The first finished run that says something of parts; all others say it of the same ones. */
+/* The first finished run with results by part; all runs have the same parts. */
 static const struct oa_run *first_with_parts(const struct oa_comparison *k)
 {
     for (int e = 0; e < k->count; e++)
@@ -52,12 +52,12 @@ static const struct oa_measure *measure_of(const struct oa_comparison *k, const 
     for (int i = 0; (m = oa_comparison_measure(k, i)); i++)
         if (strcmp(m->name, name) == 0)
             return m;
-    return oa_metric(k);
+    return oa_compared_measure(k);
 }
 
 /* ---- a table ---- */
 
-static void add_cell(const struct oa_estimate *e, int decimals, struct oa_table *t)
+static void parts_add_cell(const struct oa_estimate *e, int decimals, struct oa_table *t)
 {
     char mean[OA_NUMBER], half[OA_NUMBER];
     oa_number_fixed(mean, e->mean, decimals);
@@ -67,9 +67,9 @@ static void add_cell(const struct oa_estimate *e, int decimals, struct oa_table 
         oa_table_cell(t, "%s", mean);
 }
 
-static void add_rows(const struct oa_comparison *k, const struct oa_summary *s,
-                     const struct oa_breakdown *parts, int count, double *scratch,
-                     struct oa_table *t)
+static void parts_add_rows(const struct oa_comparison *k, const struct oa_summary *s,
+                           const struct oa_breakdown *parts, int count, double *scratch,
+                           struct oa_table *t)
 {
     char number[OA_NUMBER];
     int decimals = measure_of(k, parts->measure)->decimals;
@@ -78,23 +78,23 @@ static void add_rows(const struct oa_comparison *k, const struct oa_summary *s,
         oa_table_cell(t, "%s", oa_number_si(number, parts[i].n));
         for (int o = 0; o < s->count; o++) {
             struct oa_estimate e = oa_part_estimate(k, s->order[o], &parts[i], scratch);
-            add_cell(&e, decimals, t);
+            parts_add_cell(&e, decimals, t);
         }
     }
 }
 
 /* One kind of parts; the caller gives room for two more columns than there are attentions, and for
  * a number a seed. */
-static void make_table(const struct oa_comparison *k, const struct oa_summary *s,
-                       const struct oa_breakdown *parts, int count, struct oa_column *columns,
-                       double *scratch, oa_context *c, struct oa_table *t)
+static void parts_make_table(const struct oa_comparison *k, const struct oa_summary *s,
+                             const struct oa_breakdown *parts, int count, struct oa_column *columns,
+                             double *scratch, oa_context *c, struct oa_table *t)
 {
     columns[0] = (struct oa_column){ parts->by, false, true };
     columns[1] = (struct oa_column){ "examples", true, false };
     for (int i = 0; i < s->count; i++)
         columns[i + 2] = (struct oa_column){ oa_entry_name(&k->entries[s->order[i]]), true, false };
     oa_table_init(t, c, columns, s->count + 2);
-    add_rows(k, s, parts, count, scratch, t);
+    parts_add_rows(k, s, parts, count, scratch, t);
 }
 
 typedef void print_table(const struct oa_table *t, const char *title, struct oa_text *out);
@@ -109,7 +109,7 @@ static void print_kind(const struct oa_comparison *k, const struct oa_summary *s
     struct oa_column *columns = oa_alloc(out->context, ((size_t)s->count + 2) * sizeof *columns);
     double *scratch = oa_alloc(out->context, ((size_t)s->seeds + 1) * sizeof *scratch);
     if (columns && scratch) {
-        make_table(k, s, parts, count, columns, scratch, out->context, &t);
+        parts_make_table(k, s, parts, count, columns, scratch, out->context, &t);
         oa_unit(m, unit);
         snprintf(title, sizeof title, "%s by %s%s%s, mean over the seeds", m->title, parts->by,
                  *unit ? ", " : "", unit);
@@ -141,7 +141,7 @@ static void print_html(const struct oa_table *t, const char *title, struct oa_te
     oa_table_html(t, title, out);
 }
 
-static void print_markdown(const struct oa_table *t, const char *title, struct oa_text *out)
+static void parts_print_markdown(const struct oa_table *t, const char *title, struct oa_text *out)
 {
     oa_markdown_text(out, title);
     oa_text_printf(out, ":\n\n");
@@ -168,5 +168,5 @@ void oa_parts_markdown(const struct oa_comparison *k, const struct oa_summary *s
     if (!first_with_parts(k))
         return;
     oa_text_printf(out, "\n");
-    print_all(k, s, print_markdown, out);
+    print_all(k, s, parts_print_markdown, out);
 }

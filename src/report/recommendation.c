@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The decision behind a recommendation: a table of two outcomes, and what of the summary decides
- * which outcomes they are. Of what is equivalent only what was tested to be so counts; of speeds
- * measured in rounds a ratio whose interval is above 1. Whoever has one seed more of a question
- * than needed is not asked: the estimates are for power.
+ * The decision behind a recommendation: a table of two outcomes, and the parts of the summary that
+ * decide which outcomes they are. Of what is equivalent only what was tested to be so counts; of
+ * speeds measured in rounds a ratio whose interval is above 1. Whoever has one seed more of a
+ * question than needed is not asked: the estimates are for power.
  */
 #include "report/recommendation.h"
 
@@ -60,8 +60,8 @@ const char *oa_action_name(enum oa_action a)
 /* ---- how the attentions stand ---- */
 
 /* Everything an attention is compared with is `fixed`: the baseline, or the reference. */
-static struct oa_against stands(const struct oa_comparison *k, const struct oa_summary *s, int i,
-                                int fixed)
+static struct oa_against against_fixed(const struct oa_comparison *k, const struct oa_summary *s,
+                                       int i, int fixed)
 {
     const struct oa_standing *e = &s->entries[i];
     static const enum oa_against_verdict verdicts[] = {
@@ -75,7 +75,7 @@ static struct oa_against stands(const struct oa_comparison *k, const struct oa_s
     };
     if (k->baseline)
         return e->baseline;
-    if (i == fixed || i == s->floor || e->failed)
+    if (i == fixed || i == s->uniform || e->failed)
         return oa_against_nothing();
     struct oa_against a = s->pairs[i * s->count + fixed]; /* equivalence is tested there */
     bool alike = a.verdict == OA_AGAINST_EQUIVALENT || a.verdict == OA_AGAINST_IDENTICAL;
@@ -89,7 +89,7 @@ static int count_standing(const struct oa_comparison *k, const struct oa_summary
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += stands(k, s, i, fixed).verdict == v;
+        n += against_fixed(k, s, i, fixed).verdict == v;
     return n;
 }
 
@@ -97,7 +97,7 @@ static int count_standing(const struct oa_comparison *k, const struct oa_summary
 
 /* By which the anytime-valid interval around the observed mean, with the observed deviation, would
  * have settled it. */
-static int seeds_at_any_look(const struct oa_estimate *d, double level, double margin)
+static int seeds_needed_sequentially(const struct oa_estimate *d, double level, double margin)
 {
     struct oa_estimate then = *d;
     for (then.n = d->n + 1; then.n <= OA_SEEDS_CAP; then.n++)
@@ -110,8 +110,8 @@ static int seeds_at_any_look(const struct oa_estimate *d, double level, double m
 static int seeds_to_settle(const struct oa_comparison *k, const struct oa_against *a)
 {
     const struct oa_estimate *d = &a->difference;
-    if (k->any_looks)
-        return seeds_at_any_look(d, a->level, k->margin);
+    if (k->sequential)
+        return seeds_needed_sequentially(d, a->level, k->margin);
     int different = oa_seeds_needed(d->mean, d->sd, a->level);
     int alike = k->margin > 0
                     ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->equivalence_level)
@@ -134,7 +134,7 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
                         struct oa_recommendation *r)
 {
     for (int i = 0; i < s->count; i++) {
-        struct oa_against a = stands(k, s, i, fixed);
+        struct oa_against a = against_fixed(k, s, i, fixed);
         int seeds = a.verdict == OA_AGAINST_UNRESOLVED ? seeds_to_settle(k, &a) : OA_SEEDS_CAP + 1;
         if (seeds > OA_SEEDS_CAP)
             continue;
@@ -143,16 +143,6 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
     }
     if (r->seeds)
         add_runs(s, fixed, r->seeds, r);
-}
-
-/* One seed says nothing of luck: three of everything are the least that give an interval worth
- * reading. */
-static void count_first_seeds(const struct oa_summary *s, struct oa_recommendation *r)
-{
-    r->seeds = 3;
-    for (int i = 0; i < s->count; i++)
-        if (!s->entries[i].failed)
-            add_runs(s, i, r->seeds, r);
 }
 
 /* ---- the outcomes ---- */
@@ -170,8 +160,8 @@ static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa
     int one_seed = count_standing(k, s, fixed, OA_AGAINST_ONE_SEED);
     int unjudged = count_standing(k, s, fixed, OA_AGAINST_UNJUDGED);
     for (int i = 0; i < s->count; i++)
-        judged += stands(k, s, i, fixed).verdict != OA_AGAINST_NONE;
-    if (judged == 0 && !(baseline && s->count - (s->floor >= 0) > 1))
+        judged += against_fixed(k, s, i, fixed).verdict != OA_AGAINST_NONE;
+    if (judged == 0 && !(baseline && s->count - (s->uniform >= 0) > 1))
         return OA_OUTCOME_ALONE;
     if (better)
         return OA_OUTCOME_BETTER;
@@ -193,7 +183,7 @@ static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa
 static int choice(const struct oa_comparison *k, const struct oa_summary *s, int fixed)
 {
     for (int o = 0; o < s->count; o++)
-        if (stands(k, s, s->order[o], fixed).verdict == OA_AGAINST_BETTER)
+        if (against_fixed(k, s, s->order[o], fixed).verdict == OA_AGAINST_BETTER)
             return s->order[o];
     return fixed;
 }
@@ -221,7 +211,7 @@ static double speed_of(const struct oa_comparison *k, const struct oa_summary *s
 static bool may_replace(const struct oa_comparison *k, const struct oa_summary *s, int i, int fixed,
                         int entry)
 {
-    enum oa_against_verdict own = stands(k, s, i, fixed).verdict,
+    enum oa_against_verdict own = against_fixed(k, s, i, fixed).verdict,
                             pair = s->pairs[i * s->count + entry].verdict;
     enum oa_against_verdict v = entry == fixed             ? own
                                 : own == OA_AGAINST_BETTER ? pair
@@ -263,8 +253,12 @@ struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struc
             r.cheaper >= 0 ? speed_of(k, s, r.cheaper, r.entry) : speed_of(k, s, r.entry, fixed);
     }
     r.outcome = outcome_of(k, s, fixed, r.seeds);
-    if (r.outcome == OA_OUTCOME_ONE_SEED)
-        count_first_seeds(s, &r);
+    if (r.outcome == OA_OUTCOME_ONE_SEED) {
+        r.seeds = 3; /* the fewest with a useful interval */
+        for (int i = 0; i < s->count; i++)
+            if (!s->entries[i].failed)
+                add_runs(s, i, r.seeds, &r);
+    }
     r.action = oa_action_for(r.outcome, r.saving);
     return r;
 }

@@ -59,7 +59,7 @@ struct oa_recommendation {
     enum oa_outcome outcome;
     enum oa_saving saving;
     enum oa_action action;
-    int entry;    /* what is to be used: kept, changed to, taken; -1: none */
+    int entry;    /* the recommended attention; -1: none */
     int cheaper;  /* the fastest that is equivalent to it and faster; -1: none */
     double speed; /* of cheaper, of entry: as a multiple of the speed of `entry`, of the baseline;
                      NaN */

@@ -179,7 +179,7 @@ static void say_saving(const struct oa_comparison *k, const struct oa_summary *s
     }
 }
 
-/* What was kept although seeds would settle more. */
+/* Recommended to be kept, although more seeds would decide more. */
 static void say_open(const struct oa_comparison *k, const struct oa_recommendation *r,
                      struct oa_text *out)
 {
@@ -193,7 +193,7 @@ static void say_open(const struct oa_comparison *k, const struct oa_recommendati
 static void say_uniform(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                         struct oa_text *out)
 {
-    enum oa_against_verdict v = s->entries[entry].floor.verdict;
+    enum oa_against_verdict v = s->entries[entry].uniform.verdict;
     if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL)
         return;
     oa_text_printf(out, " But %s was %s than the uniform baseline.", named(k, entry),

@@ -12,7 +12,7 @@ void oa_results_measures(const struct oa_comparison *k, json_t *root)
                                               m->title, "unit", m->unit, "decimals", m->decimals,
                                               "higher_is_better", m->higher));
     if (json_array_size(list) > 1) {
-        json_object_set_new(root, "metric", json_string(oa_metric(k)->name));
+        json_object_set_new(root, "metric", json_string(oa_compared_measure(k)->name));
         json_object_set(root, "measures", list);
     }
     json_decref(list);

@@ -34,23 +34,6 @@ static const struct page_cell more[] = {
     { OA_COLUMN_TUNED, { OA_COLUMN_NONE } },
 };
 
-/* The number that rows are sorted by, empty where there is none: page.js. */
-static void begin_cell(double value, struct oa_text *out)
-{
-    oa_text_printf(out, "<td class=\"num\" data-v=\"");
-    if (isfinite(value))
-        oa_text_real(out, value);
-    oa_text_printf(out, "\">");
-}
-
-static void add_p(double p, struct oa_text *out)
-{
-    if (p < 0.0001)
-        oa_text_printf(out, "p &lt; 0.0001");
-    else
-        oa_text_printf(out, "p = %.4f", p);
-}
-
 static void add_main(const struct oa_shown_column *column, const struct oa_column_value *v,
                      struct oa_text *out)
 {
@@ -62,12 +45,15 @@ static void add_main(const struct oa_shown_column *column, const struct oa_colum
         bool verdict = column->column->kind == OA_KIND_VERDICT;
         oa_text_printf(out, "<td>");
         if (verdict)
-            oa_text_printf(out, "<span class=\"verdict v%d\">", v->look);
+            oa_text_printf(out, "<span class=\"verdict v%d\">", v->style);
         oa_html_text(out, words);
         oa_text_printf(out, verdict ? "</span>" : "");
         return;
     }
-    begin_cell(e->mean, out);
+    oa_text_printf(out, "<td class=\"num\" data-v=\""); /* page.js sorts by it */
+    if (isfinite(e->mean))
+        oa_text_real(out, e->mean);
+    oa_text_printf(out, "\">");
     if (column->column->kind == OA_KIND_NUMBER) {
         oa_text_printf(out, "%s", column->column->print(number, e->mean));
     } else if (column->column->kind == OA_KIND_SCORE) {
@@ -103,7 +89,8 @@ static void add_small(const struct oa_shown_column *column, const struct oa_colu
     if (kind == OA_KIND_WORDS) {
         oa_html_text(out, v->words.s);
     } else if (kind == OA_KIND_P) {
-        add_p(v->number.mean, out);
+        double p = v->number.mean;
+        oa_text_printf(out, p < 0.0001 ? "p &lt; 0.0001" : "p = %.4f", p);
     } else if (kind == OA_KIND_RATIO) {
         oa_text_printf(out, "× %s … %s", oa_number(a, v->ratio.low, 3),
                        oa_number(b, v->ratio.high, 3));
@@ -127,11 +114,11 @@ static void add_cells(const struct oa_comparison *k, const struct oa_summary *s,
     int n = oa_columns_choose(k, s, &cell->main, 1, mains);
     int below = oa_columns_choose(k, s, cell->small, sizeof cell->small, smalls);
     for (int i = 0; i < n; i++) {
-        oa_column_value(k, s, entry, &mains[i], out->context, &v);
+        oa_column_value_of(k, s, entry, &mains[i], out->context, &v);
         add_main(&mains[i], &v, out);
         oa_text_free(&v.words);
         for (int b = 0; b < below; b++) {
-            oa_column_value(k, s, entry, &smalls[b], out->context, &v);
+            oa_column_value_of(k, s, entry, &smalls[b], out->context, &v);
             add_small(&smalls[b], &v, out);
             oa_text_free(&v.words);
         }
@@ -202,7 +189,7 @@ static void add_dropout(const struct oa_comparison *k, const struct oa_summary *
 
 static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_metric(k)->title);
+    oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_compared_measure(k)->title);
     oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal),
                    oa_metric_best(k));
     if (s->uneven)
@@ -212,7 +199,7 @@ static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, 
     else if (s->seeds > 1)
         oa_text_printf(out, " Small print: ± half-width of the 95 %% interval over %d seeds.",
                        s->seeds);
-    if (k->any_looks)
+    if (k->sequential)
         oa_text_printf(out,
                        " Intervals of differences are valid at any number of interim analyses.");
     else if (s->seeds > 1)

@@ -4,14 +4,10 @@
 #define ORTHANT_REPORT_RESULTS_VALUES_H
 
 #include "base/base.h"
+#include "base/json_read.h"
 
 #include <jansson.h>
 #include <math.h>
-
-static inline json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
 
 static inline void set(oa_context *c, json_t *object, const char *key, json_t *value)
 {

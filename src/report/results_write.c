@@ -29,7 +29,7 @@ static json_t *parsed(oa_context *c, const char *json, const char *what)
 
 /* ---- runs ---- */
 
-/* The measures behind the loss, a column each. */
+/* The measures other than the loss, a column each. */
 static json_t *curve_scores_json(oa_context *c, const struct oa_comparison *k,
                                  const struct oa_run *r)
 {
@@ -38,7 +38,7 @@ static json_t *curve_scores_json(oa_context *c, const struct oa_comparison *k,
     for (int i = 1; (m = oa_comparison_measure(k, i)); i++) {
         json_t *column = json_array();
         for (int p = 0; p < r->points; p++)
-            append(c, column, number(oa_point_measured(&r->curve[p], i)));
+            append(c, column, oa_json_number(oa_point_measured(&r->curve[p], i)));
         set(c, scores, m->name, column);
     }
     return scores;
@@ -53,7 +53,7 @@ static json_t *curve_json(oa_context *c, const struct oa_comparison *k, const st
 #define COLUMN(field)                                                                              \
     json_t *field = json_array();                                                                  \
     for (int i = 0; i < r->points; i++)                                                            \
-        append(c, field, number(r->curve[i].field));                                               \
+        append(c, field, oa_json_number(r->curve[i].field));                                       \
     set(c, curve, #field, field);
     OA_CURVE_NUMBERS(COLUMN)
 #undef COLUMN
@@ -85,7 +85,7 @@ static json_t *run_json(oa_context *c, const struct oa_comparison *k, const stru
     set(c, run, "machine", *r->machine ? oa_json_string(r->machine) : json_null());
     set(c, run, "weights", *r->weights ? oa_json_string(r->weights) : json_null());
     set(c, run, "steps", json_integer(r->steps));
-#define NUMBER(field) set(c, run, #field, number(r->field));
+#define NUMBER(field) set(c, run, #field, oa_json_number(r->field));
     OA_RUN_NUMBERS(NUMBER)
 #undef NUMBER
     if (oa_comparison_measure(k, 1))
@@ -102,10 +102,10 @@ static json_t *estimate_json(oa_context *c, const struct oa_estimate *e)
 {
     json_t *object = json_object();
     set(c, object, "n", json_integer(e->n));
-    set(c, object, "mean", number(e->mean));
-    set(c, object, "sd", number(e->sd));
-    set(c, object, "low", number(e->mean - e->half));
-    set(c, object, "high", number(e->mean + e->half));
+    set(c, object, "mean", oa_json_number(e->mean));
+    set(c, object, "sd", oa_json_number(e->sd));
+    set(c, object, "low", oa_json_number(e->mean - e->half));
+    set(c, object, "high", oa_json_number(e->mean + e->half));
     return object;
 }
 
@@ -126,9 +126,9 @@ static json_t *interval_json(oa_context *c, const struct oa_comparison *k,
     if (isnan(half))
         return json_null();
     json_t *object = json_object();
-    set(c, object, "confidence", number(1 - level));
-    set(c, object, "low", number(shown.mean - half));
-    set(c, object, "high", number(shown.mean + half));
+    set(c, object, "confidence", oa_json_number(1 - level));
+    set(c, object, "low", oa_json_number(shown.mean - half));
+    set(c, object, "high", oa_json_number(shown.mean + half));
     return object;
 }
 
@@ -137,9 +137,9 @@ static void fill_against(oa_context *c, const struct oa_comparison *k, const str
 {
     set(c, object, "verdict", oa_json_string(oa_against_code(a->verdict)));
     set(c, object, "difference", difference_json(c, k, &a->difference));
-    set(c, object, "p", number(a->p));
-    set(c, object, "p_holm", number(a->holm));
-    set(c, object, "p_equivalence", number(a->equivalence));
+    set(c, object, "p", oa_json_number(a->p));
+    set(c, object, "p_holm", oa_json_number(a->holm));
+    set(c, object, "p_equivalence", oa_json_number(a->equivalence));
     set(c, object, "verdict_text", oa_json_string(oa_against_words(a->verdict, practical)));
     set(c, object, "interval", interval_json(c, k, &a->difference, a->half, a->level));
 }
@@ -150,14 +150,14 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
         return json_null();
     json_t *object = json_object();
     set(c, object, "n", json_integer(x->n));
-    set(c, object, "value", number(x->value));
-    set(c, object, "low", number(x->low));
-    set(c, object, "high", number(x->high));
+    set(c, object, "value", oa_json_number(x->value));
+    set(c, object, "low", oa_json_number(x->low));
+    set(c, object, "high", oa_json_number(x->high));
     return object;
 }
 
-/* What is known of it against the floor or the baseline; null where there is none, and for that one
- * itself. */
+/* Comparison with the uniform baseline or the baseline; null where there is none, and for the
+ * baseline itself. */
 static json_t *against_json(oa_context *c, const struct oa_comparison *k,
                             const struct oa_against *a, bool practical)
 {
@@ -168,7 +168,7 @@ static json_t *against_json(oa_context *c, const struct oa_comparison *k,
     return object;
 }
 
-/* Every two contenders once: a's score minus b's. */
+/* Every two ranked attentions once: a's score minus b's. */
 static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
 {
     json_t *pairs = json_array();
@@ -190,8 +190,7 @@ static json_t *seeds(int n)
     return n ? json_integer(n) : json_null();
 }
 
-/* The interval after each look; null where not any number of them is allowed, and for what is not
- * compared. */
+/* The interval after each seed; null unless the comparison is sequential and includes the entry. */
 static json_t *trajectory_json(oa_context *c, const struct oa_comparison *k,
                                const struct oa_summary *s, int entry)
 {
@@ -199,28 +198,28 @@ static json_t *trajectory_json(oa_context *c, const struct oa_comparison *k,
     size_t room = (size_t)s->seeds + 1;
     json_t *object = json_object(), *columns[4];
     double *scratch = oa_alloc(c, room * sizeof *scratch);
-    struct oa_estimate *looks = oa_alloc(c, room * sizeof *looks);
-    int n = scratch && looks ? oa_trajectory(k, s, entry, scratch, looks) : 0;
+    struct oa_estimate *intervals = oa_alloc(c, room * sizeof *intervals);
+    int n = scratch && intervals ? oa_trajectory(k, s, entry, scratch, intervals) : 0;
     for (int i = 0; i < 4; i++)
         set(c, object, keys[i], columns[i] = json_array());
     for (int i = 0; i < n; i++) {
-        struct oa_estimate look = oa_shown(k, looks[i]);
-        append(c, columns[0], json_integer(look.n));
-        append(c, columns[1], number(look.mean));
-        append(c, columns[2], number(look.mean - look.half));
-        append(c, columns[3], number(look.mean + look.half));
+        struct oa_estimate e = oa_shown(k, intervals[i]);
+        append(c, columns[0], json_integer(e.n));
+        append(c, columns[1], oa_json_number(e.mean));
+        append(c, columns[2], oa_json_number(e.mean - e.half));
+        append(c, columns[3], oa_json_number(e.mean + e.half));
     }
     oa_free(scratch);
-    oa_free(looks);
+    oa_free(intervals);
     if (n)
         return object;
     json_decref(object);
     return json_null();
 }
 
-/* Estimates of the measures behind the loss. */
-static json_t *scores_json(oa_context *c, const struct oa_comparison *k,
-                           const struct oa_standing *s)
+/* Estimates of the measures other than the loss. */
+static json_t *standing_scores_json(oa_context *c, const struct oa_comparison *k,
+                                    const struct oa_standing *s)
 {
     json_t *scores = json_object();
     const struct oa_measure *m;
@@ -245,21 +244,21 @@ static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
     set(c, object, "failed_runs", json_integer(s->failed));
     set(c, object, "loss", estimate_json(c, &s->loss));
     if (oa_comparison_measure(k, 1))
-        set(c, object, "scores", scores_json(c, k, s));
-    set(c, object, "adjusted", number(s->adjusted));
-    set(c, object, "adjusted_difference", number(adjusted.mean));
+        set(c, object, "scores", standing_scores_json(c, k, s));
+    set(c, object, "adjusted", oa_json_number(s->adjusted));
+    set(c, object, "adjusted_difference", oa_json_number(adjusted.mean));
     set(c, object, "difference",
         s->difference.n ? difference_json(c, k, &s->difference) : json_null());
-    set(c, object, "difference_percent", number(s->percent));
-    set(c, object, "p", number(s->p));
-    set(c, object, "p_holm", number(s->holm));
+    set(c, object, "difference_percent", oa_json_number(s->percent));
+    set(c, object, "p", oa_json_number(s->p));
+    set(c, object, "p_holm", oa_json_number(s->holm));
     set(c, object, "seeds_needed", seeds(s->seeds_needed));
     set(c, object, "seeds_needed_low", seeds(s->seeds_range.low));
     set(c, object, "seeds_needed_high", seeds(s->seeds_range.high));
     for (int q = OA_FIRST_QUANTITY; q < OA_COLUMNS; q++)
         set(c, object, oa_report_columns[q].key,
-            number(*oa_quantity_mean(q, &summary->entries[entry])));
-    set(c, object, "floor", against_json(c, k, &s->floor, false));
+            oa_json_number(*oa_quantity_mean(q, &summary->entries[entry])));
+    set(c, object, "floor", against_json(c, k, &s->uniform, false));
     set(c, object, "baseline", against_json(c, k, &s->baseline, oa_is_practical(k)));
     set(c, object, "step", range_json(c, &s->step));
     set(c, object, "speed", range_json(c, &s->speed));
@@ -280,7 +279,7 @@ static json_t *rounds_json(oa_context *c, const double *seconds, int rounds)
         return json_null();
     json_t *list = json_array();
     for (int r = 0; r < rounds; r++)
-        append(c, list, number(seconds[r]));
+        append(c, list, oa_json_number(seconds[r]));
     return list;
 }
 
@@ -303,9 +302,9 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
 {
     json_t *entry = json_object(), *runs = json_array();
     set(c, entry, "attention", oa_json_string(k->entries[i].attention));
-    set(c, entry, "floor", json_boolean(k->entries[i].floor));
-    set(c, entry, "trainable", number(k->entries[i].trainable));
-    set(c, entry, "frozen", number(k->entries[i].frozen));
+    set(c, entry, "floor", json_boolean(k->entries[i].uniform));
+    set(c, entry, "trainable", oa_json_number(k->entries[i].trainable));
+    set(c, entry, "frozen", oa_json_number(k->entries[i].frozen));
     set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
     set(c, entry, "statistics", standing_json(c, k, s, i));
     set(c, entry, "test", test_json(c, k, i));
@@ -327,8 +326,8 @@ static json_t *until_json(oa_context *c, const struct oa_until *u)
     set(c, object, "least_seeds", json_integer(u->least));
     set(c, object, "most_seeds", json_integer(u->most));
     set(c, object, "rounds", json_integer(u->rounds));
-    set(c, object, "budget_seconds", u->budget > 0 ? number(u->budget) : json_null());
-    set(c, object, "spent_seconds", number(u->spent));
+    set(c, object, "budget_seconds", u->budget > 0 ? oa_json_number(u->budget) : json_null());
+    set(c, object, "spent_seconds", oa_json_number(u->spent));
     return object;
 }
 
@@ -340,10 +339,10 @@ static json_t *recommendation_json(oa_context *c, const struct oa_summary *s)
     set(c, object, "action", oa_json_string(oa_action_name(r->action)));
     set(c, object, "entry", r->entry < 0 ? json_null() : json_integer(r->entry));
     set(c, object, "cheaper", r->cheaper < 0 ? json_null() : json_integer(r->cheaper));
-    set(c, object, "speed", number(r->speed));
+    set(c, object, "speed", oa_json_number(r->speed));
     set(c, object, "attentions", json_integer(r->open));
     set(c, object, "seeds", seeds(r->seeds));
-    set(c, object, "seconds", number(r->seeds ? r->seconds : NAN));
+    set(c, object, "seconds", oa_json_number(r->seeds ? r->seconds : NAN));
     return object;
 }
 
@@ -357,20 +356,21 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
     oa_results_measures(k, root);
     set(c, root, "equal", oa_json_string(oa_option_word("compare.equal", (int)k->equal).s));
     set(c, root, "seeds", json_integer(k->seeds));
-    set(c, valid, "characters", number(k->characters));
-    set(c, valid, "bytes", number(k->bytes));
-    set(c, valid, "tokens", number(k->valid_tokens));
-    set(c, valid, "used", number(oa_validation_used(k)));
-    set(c, valid, "used_during_training", number(k->eval_tokens));
+    set(c, valid, "characters", oa_json_number(k->characters));
+    set(c, valid, "bytes", oa_json_number(k->bytes));
+    set(c, valid, "tokens", oa_json_number(k->valid_tokens));
+    set(c, valid, "used", oa_json_number(oa_validation_used(k)));
+    set(c, valid, "used_during_training", oa_json_number(k->eval_tokens));
     set(c, root, "validation", valid);
-    set(c, root, "test_targets", k->test_targets > 0 ? number(k->test_targets) : json_null());
+    set(c, root, "test_targets",
+        k->test_targets > 0 ? oa_json_number(k->test_targets) : json_null());
     set(c, root, "options", parsed(c, k->options_json, "options"));
     set(c, root, "machine", parsed(c, k->machine_json, "machine's data"));
     set(c, root, "speed_rounds", json_integer(k->rounds));
     set(c, root, "speed_machine", k->rounds ? oa_json_string(k->speed_machine) : json_null());
     set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
-    set(c, root, "margin", number(k->margin));
-    set(c, root, "looks", oa_json_string(k->any_looks ? "any" : "one"));
+    set(c, root, "margin", oa_json_number(k->margin));
+    set(c, root, "looks", oa_json_string(k->sequential ? "any" : "one"));
     set(c, root, "until_resolved", until_json(c, &k->until));
     set(c, root, "tuning", oa_results_tuning(c, k));
     set(c, root, "reference", s->reference < 0 ? json_null() : json_integer(s->reference));

@@ -25,8 +25,8 @@ static void set_quantity_means(const struct oa_comparison *k, const struct oa_en
 }
 
 /* `scratch` has room for one number a seed, here and below. */
-static struct oa_estimate estimate(const struct oa_comparison *k, const struct oa_entry *e,
-                                   int measure, double *scratch)
+static struct oa_estimate estimate_measure(const struct oa_comparison *k, const struct oa_entry *e,
+                                           int measure, double *scratch)
 {
     int n = 0;
     for (int i = 0; i < k->seeds; i++)
@@ -38,10 +38,10 @@ static struct oa_estimate estimate(const struct oa_comparison *k, const struct o
 void oa_standing_of(const struct oa_comparison *k, const struct oa_entry *e, double *scratch,
                     struct oa_standing *s)
 {
-    s->loss = estimate(k, e, 0, scratch);
+    s->loss = estimate_measure(k, e, 0, scratch);
     for (int i = 1; i < OA_MEASURES; i++)
-        s->scores[i] =
-            oa_comparison_measure(k, i) ? estimate(k, e, i, scratch) : oa_estimate_of(NULL, 0);
+        s->scores[i] = oa_comparison_measure(k, i) ? estimate_measure(k, e, i, scratch)
+                                                   : oa_estimate_of(NULL, 0);
     s->made = oa_runs_made(e, k->seeds);
     s->failed = s->made - s->loss.n;
     s->difference = oa_estimate_of(scratch, 0);
@@ -69,9 +69,9 @@ static struct oa_estimate without_rounding(struct oa_estimate e, double cost)
     return e;
 }
 
-static double cost_of(const struct oa_comparison *k, const struct oa_run *r)
+static double run_cost(const struct oa_comparison *k, const struct oa_run *r)
 {
-    return oa_cost(oa_metric(k), oa_run_score(k, r));
+    return oa_cost(oa_compared_measure(k), oa_run_score(k, r));
 }
 
 /* Of the first `seeds` runs. */
@@ -81,7 +81,7 @@ static double mean_cost(const struct oa_comparison *k, const struct oa_entry *e,
     int n = 0;
     for (int i = 0; i < seeds; i++)
         if (oa_run_finished(k, &e->runs[i])) {
-            sum += cost_of(k, &e->runs[i]);
+            sum += run_cost(k, &e->runs[i]);
             n++;
         }
     return n ? sum / n : NAN;
@@ -94,6 +94,6 @@ struct oa_estimate oa_paired(const struct oa_comparison *k, int a, int b, int se
     int n = 0;
     for (int i = 0; i < seeds; i++)
         if (oa_run_finished(k, &x[i]) && oa_run_finished(k, &y[i]))
-            scratch[n++] = cost_of(k, &x[i]) - cost_of(k, &y[i]);
+            scratch[n++] = run_cost(k, &x[i]) - run_cost(k, &y[i]);
     return without_rounding(oa_estimate_of(scratch, n), mean_cost(k, &k->entries[a], seeds));
 }

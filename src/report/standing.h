@@ -27,7 +27,7 @@ struct oa_standing {
         percent; /* the difference of scores in percent of the reference's score on those seeds */
     double p,
         holm; /* two-sided paired t test against the reference; Holm-corrected. NaN: not tested */
-    struct oa_against floor, baseline;
+    struct oa_against uniform, baseline;
     int seeds_needed; /* of an unresolved entry, to have it resolved; 0: does not apply */
     struct oa_seeds_range seeds_range; /* of seeds_needed; low 0: does not apply */
     double perplexity;                 /* exp(loss.mean) */
@@ -36,8 +36,9 @@ struct oa_standing {
     double flops, flops_per_step, peak_memory;
     /* Where speeds were measured apart from the runs, seconds_per_step and tokens_per_second are
      * from there. */
-    struct oa_range step;  /* seconds per step, over the rounds */
-    struct oa_range speed; /* how many times as fast as the first contender, round by round */
+    struct oa_range step; /* seconds per step, over the rounds */
+    struct oa_range
+        speed; /* how many times as fast as the first ranked attention, round by round */
     bool front_speed, front_parameters; /* no other beats it in cost and tokens/s (trainable
                                            parameters): pareto.c */
 };

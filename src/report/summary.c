@@ -2,8 +2,8 @@
  *
  * The summary of a comparison: means over the seeds, paired differences to the attention with the
  * lowest cost, verdicts. A cost is the validation loss, or the measure that the comparison is
- * about, turned over where more is better (oa_cost): nothing here knows another direction than
- * "lower is better". metric_words.c turns differences back for readers.
+ * about, negated where higher is better (oa_cost): nothing here knows another direction than
+ * "lower is better". metric_words.c negates differences back for readers.
  *
  * The reference is chosen from the same data that test the others against it. What that costs,
  * simulated with normal losses, 3 to 10 seeds and up to twelve attentions (tests/test_statistics.c
@@ -13,15 +13,15 @@
  * 9 to 14 % between twelve. Correcting over all pairs would mend that and halve the power at three
  * seeds, to protect from errors that cost nobody anything.
  *
- * Where any number of looks is allowed nothing is tested: verdicts come from the anytime-valid
- * intervals of all pairs (pairs.c), which hold for whichever attention leads. Attentions may then
- * have different numbers of seeds: order and leader are those of the means that are adjusted for
- * seeds that are missing (adjusted.c). Who was shown to be worse than another by more than the
- * margin does not lead, however low its adjusted mean: the leader is then said to lead, and not to
- * have the lowest cost.
+ * In a sequential comparison nothing is tested: verdicts come from the anytime-valid intervals of
+ * all pairs (pairs.c), which hold for whichever attention leads. Attentions may then have different
+ * numbers of seeds: order and leader are those of the means that are adjusted for seeds that are
+ * missing (adjusted.c). Who was shown to be worse than another by more than the margin does not
+ * lead, however low its adjusted mean: the leader is then said to lead, and not to have the lowest
+ * cost.
  *
- * The floor (comparison.h) is no contender: it is in the order and has a difference, and takes no
- * part in the tests of the others; against.c compares them with it, and with a baseline.
+ * The uniform baseline (comparison.h) is not ranked: it is in the order and has a difference, but
+ * takes no part in the tests of the others; against.c compares them with it and with a baseline.
  *
  * An attention with a failed run takes no part in the tests: the seeds it survived are not a fair
  * sample.
@@ -69,9 +69,9 @@ static void find_twins(const struct oa_comparison *k, struct oa_summary *s)
 
 /* ---- comparisons ---- */
 
-static bool contender(const struct oa_summary *s, int i)
+bool oa_is_ranked(const struct oa_summary *s, int i)
 {
-    return i != s->floor && !s->entries[i].failed;
+    return i != s->uniform && !s->entries[i].failed;
 }
 
 static const struct oa_against *pair(const struct oa_summary *s, int i, int j)
@@ -88,8 +88,7 @@ static int beaten_by(const struct oa_summary *s, int i)
     return -1;
 }
 
-/* Does i have a lower cost than j? Where all have the same seeds the paired difference says it
- * best. */
+/* Does i have a lower cost than j? With the same seeds the paired difference is more exact. */
 static bool lower(const struct oa_comparison *k, const struct oa_summary *s, int i, int j)
 {
     if (s->uneven)
@@ -101,7 +100,7 @@ static int lowest(const struct oa_comparison *k, const struct oa_summary *s, boo
 {
     int best = -1;
     for (int i = 0; i < s->count; i++)
-        if (contender(s, i) && (of_all || beaten_by(s, i) < 0) &&
+        if (oa_is_ranked(s, i) && (of_all || beaten_by(s, i) < 0) &&
             (best < 0 || lower(k, s, i, best)))
             best = i;
     return best;
@@ -117,11 +116,11 @@ static void set_differences(const struct oa_comparison *k, double *scratch, stru
         for (int r = 0; r < s->seeds; r++)
             if (oa_run_finished(k, &k->entries[i].runs[r]) && oa_run_finished(k, &best->runs[r]))
                 theirs += oa_run_score(k, &best->runs[r]) / e->difference.n;
-        e->percent = 100 * oa_cost(oa_metric(k), e->difference.mean) / fabs(theirs);
+        e->percent = 100 * oa_cost(oa_compared_measure(k), e->difference.mean) / fabs(theirs);
     }
 }
 
-static enum oa_verdict verdict_of(const struct oa_standing *e)
+static enum oa_verdict standing_verdict(const struct oa_standing *e)
 {
     if (e->failed)
         return OA_VERDICT_FAILED;
@@ -135,9 +134,9 @@ static enum oa_verdict verdict_of(const struct oa_standing *e)
 }
 
 /* Is it tested against the reference? */
-static bool takes_part(const struct oa_summary *s, int i)
+static bool in_family(const struct oa_summary *s, int i)
 {
-    return contender(s, i) && i != s->reference && s->entries[i].twin < 0;
+    return oa_is_ranked(s, i) && i != s->reference && s->entries[i].twin < 0;
 }
 
 /* Where all have the same score, and nothing could be tested, the first row is what the others are.
@@ -146,7 +145,7 @@ static enum oa_verdict first_of_equals(const struct oa_summary *s)
 {
     enum oa_verdict others = OA_VERDICT_LOWEST;
     for (int i = 0; i < s->count; i++) {
-        if (!takes_part(s, i))
+        if (!in_family(s, i))
             continue;
         others = s->entries[i].verdict;
         bool untested = others == OA_VERDICT_UNJUDGED || others == OA_VERDICT_ONE_SEED;
@@ -156,18 +155,18 @@ static enum oa_verdict first_of_equals(const struct oa_summary *s)
     return others;
 }
 
-static void crown(const struct oa_comparison *k, struct oa_summary *s)
+static void set_reference_verdict(const struct oa_comparison *k, struct oa_summary *s)
 {
     int others = 0, worse = 0;
     for (int i = 0; i < s->count; i++) {
-        others += takes_part(s, i);
-        worse += takes_part(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
+        others += in_family(s, i);
+        worse += in_family(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
     }
-    bool by_right = !k->any_looks || beaten_by(s, s->reference) < 0;
-    bool alone_at_the_top = others > 0 && worse == others && by_right;
+    bool unbeaten = !k->sequential || beaten_by(s, s->reference) < 0;
+    bool all_others_worse = others > 0 && worse == others && unbeaten;
     bool undercut = s->uneven && lowest(k, s, true) != s->reference;
     s->entries[s->reference].verdict = undercut           ? OA_VERDICT_LEADS
-                                       : alone_at_the_top ? OA_VERDICT_BEST
+                                       : all_others_worse ? OA_VERDICT_BEST
                                                           : first_of_equals(s);
 }
 
@@ -182,23 +181,23 @@ static void judge(const struct oa_comparison *k, struct oa_summary *s, const dou
             continue;
         e->p = p[i];
         e->holm = holm[i];
-        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_of(e);
+        e->verdict = i == s->uniform && !e->failed ? OA_VERDICT_UNIFORM : standing_verdict(e);
         e->level = levels[i];
         e->half = oa_half_at(&e->difference, e->level);
         if (e->verdict != OA_VERDICT_UNRESOLVED)
             continue;
         e->half = fmax(e->half, fabs(e->difference.mean));
         e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, e->level);
-        e->seeds_range = oa_seeds_range(&e->difference, e->level);
+        e->seeds_range = oa_seeds_range_of(&e->difference, e->level);
         if (e->seeds_range.low <= e->difference.n) /* these did not */
             e->seeds_range.low = e->difference.n + 1;
     }
-    crown(k, s);
+    set_reference_verdict(k, s);
 }
 
-/* ---- the same at any number of looks ---- */
+/* ---- sequential comparisons ---- */
 
-static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
+static enum oa_verdict sequential_verdict(const struct oa_summary *s, int i)
 {
     enum oa_against_verdict v = pair(s, i, s->reference)->verdict;
     if (s->entries[i].failed || s->entries[i].twin >= 0)
@@ -211,21 +210,21 @@ static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
                                       : OA_VERDICT_UNRESOLVED;
 }
 
-static void judge_at_any_look(const struct oa_comparison *k, struct oa_summary *s)
+static void summary_judge_sequentially(const struct oa_comparison *k, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
         if (i == s->reference)
             continue;
-        if (contender(s, i)) {
+        if (oa_is_ranked(s, i)) {
             e->difference = pair(s, i, s->reference)->difference;
             e->half = pair(s, i, s->reference)->half;
             e->level = pair(s, i, s->reference)->level;
             e->worse_than = beaten_by(s, i);
         }
-        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_at_any_look(s, i);
+        e->verdict = i == s->uniform && !e->failed ? OA_VERDICT_UNIFORM : sequential_verdict(s, i);
     }
-    crown(k, s);
+    set_reference_verdict(k, s);
 }
 
 static enum oa_error test_all(oa_context *c, const struct oa_comparison *k, struct oa_summary *s)
@@ -236,7 +235,7 @@ static enum oa_error test_all(oa_context *c, const struct oa_comparison *k, stru
         return OA_NO_MEMORY;
     double *holm = p + count, *levels = p + 2 * count;
     for (int i = 0; i < s->count; i++)
-        p[i] = takes_part(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
+        p[i] = in_family(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
     oa_holm(p, s->count, holm, NULL);
     oa_holm_levels(p, s->count, level, levels);
     judge(k, s, p, holm, levels);
@@ -248,30 +247,23 @@ static enum oa_error compare_all(oa_context *c, const struct oa_comparison *k, d
                                  struct oa_summary *s)
 {
     set_differences(k, scratch, s);
-    if (!k->any_looks)
+    if (!k->sequential)
         return test_all(c, k, s);
-    judge_at_any_look(k, s);
+    summary_judge_sequentially(k, s);
     return OA_OK;
-}
-
-static void all_failed(struct oa_summary *s)
-{
-    for (int i = 0; i < s->count; i++)
-        s->entries[i].verdict =
-            i == s->floor && !s->entries[i].failed ? OA_VERDICT_FLOOR : OA_VERDICT_FAILED;
 }
 
 /* ---- the order ---- */
 
 /* By the difference to the reference; where there is none, by the cost. */
-static double place(const struct oa_comparison *k, const struct oa_summary *s, int i)
+static double standing_cost(const struct oa_comparison *k, const struct oa_summary *s, int i)
 {
     return s->reference < 0 ? oa_adjusted_cost(k, s, i) : oa_to_reference(k, s, i).mean;
 }
 
-static bool before(const struct oa_comparison *k, const struct oa_summary *s, int a, int b)
+static bool standing_before(const struct oa_comparison *k, const struct oa_summary *s, int a, int b)
 {
-    double place_a = place(k, s, a), place_b = place(k, s, b);
+    double place_a = standing_cost(k, s, a), place_b = standing_cost(k, s, b);
     bool a_failed = s->entries[a].failed > 0, b_failed = s->entries[b].failed > 0;
     if (a_failed != b_failed)
         return b_failed;
@@ -285,7 +277,7 @@ static void sort(const struct oa_comparison *k, struct oa_summary *s)
     for (int i = 0; i < s->count;
          i++) { /* insertion keeps equal entries in the order they were given */
         int j = i;
-        for (; j > 0 && before(k, s, i, s->order[j - 1]); j--)
+        for (; j > 0 && standing_before(k, s, i, s->order[j - 1]); j--)
             s->order[j] = s->order[j - 1];
         s->order[j] = i;
     }
@@ -298,7 +290,7 @@ static void sort(const struct oa_comparison *k, struct oa_summary *s)
 static int first_measured(const struct oa_comparison *k, const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (contender(s, i) && k->entries[i].step_seconds)
+        if (oa_is_ranked(s, i) && k->entries[i].step_seconds)
             return i;
     return -1;
 }
@@ -318,52 +310,52 @@ static void set_speeds(const struct oa_comparison *k, struct oa_summary *s)
     }
 }
 
-/* ---- the floor and the baseline ---- */
+/* ---- the uniform baseline and the baseline ---- */
 
 static enum oa_error compare_with_fixed(oa_context *c, const struct oa_comparison *k,
                                         struct oa_summary *s)
 {
     size_t count = (size_t)s->count;
-    struct oa_against *floor = oa_alloc(c, (2 * count + 1) * sizeof *floor),
-                      *baseline = floor + count;
-    if (!floor)
+    struct oa_against *uniform = oa_alloc(c, (2 * count + 1) * sizeof *uniform),
+                      *baseline = uniform + count;
+    if (!uniform)
         return OA_NO_MEMORY;
-    enum oa_error e = oa_compare_against(c, k, s, s->floor, 0, false, floor);
+    enum oa_error e = oa_compare_against(c, k, s, s->uniform, 0, false, uniform);
     if (e == OA_OK)
-        e = oa_compare_against(c, k, s, k->baseline - 1, k->margin, k->any_looks, baseline);
+        e = oa_compare_against(c, k, s, k->baseline - 1, k->margin, k->sequential, baseline);
     for (int i = 0; e == OA_OK && i < s->count; i++) {
-        s->entries[i].floor = floor[i];
+        s->entries[i].uniform = uniform[i];
         s->entries[i].baseline = baseline[i];
     }
-    if (e == OA_OK && s->floor >= 0 &&
-        s->reference >= 0) { /* seen from the other side: the same interval */
-        s->entries[s->floor].half = floor[s->reference].half;
-        s->entries[s->floor].level = floor[s->reference].level;
+    if (e == OA_OK && s->uniform >= 0 && s->reference >= 0) { /* reversed: the same interval */
+        s->entries[s->uniform].half = uniform[s->reference].half;
+        s->entries[s->uniform].level = uniform[s->reference].level;
     }
-    oa_free(floor);
+    oa_free(uniform);
     return e;
 }
 
 /* ---- all of it ---- */
 
-static enum oa_error fill(oa_context *c, const struct oa_comparison *k, double *scratch,
-                          struct oa_summary *s)
+static enum oa_error summary_fill(oa_context *c, const struct oa_comparison *k, double *scratch,
+                                  struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
         oa_standing_of(k, &k->entries[i], scratch, &s->entries[i]);
     for (int i = 0; i < s->count; i++)
-        s->floor = k->entries[i].floor ? i : s->floor;
+        s->uniform = k->entries[i].uniform ? i : s->uniform;
     find_twins(k, s);
     OA_TRY(oa_adjust_means(c, k, s));
     OA_TRY(oa_compare_pairs(c, k, s, s->pairs));
-    s->reference = lowest(k, s, !k->any_looks);
+    s->reference = lowest(k, s, !k->sequential);
     if (s->reference < 0)
-        s->reference = lowest(
-            k, s, true); /* each is beaten by another: rare, and then nobody leads by right */
+        s->reference = lowest(k, s, true); /* rare: each is beaten by another */
     if (s->reference >= 0)
         OA_TRY(compare_all(c, k, scratch, s));
     else
-        all_failed(s);
+        for (int i = 0; i < s->count; i++)
+            s->entries[i].verdict =
+                i == s->uniform && !s->entries[i].failed ? OA_VERDICT_UNIFORM : OA_VERDICT_FAILED;
     sort(k, s);
     set_speeds(k, s);
     oa_pareto_fronts(k, s, scratch);
@@ -378,7 +370,7 @@ enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *compari
                               struct oa_summary *out)
 {
     *out = (struct oa_summary){
-        .count = comparison->count, .seeds = comparison->seeds, .reference = -1, .floor = -1
+        .count = comparison->count, .seeds = comparison->seeds, .reference = -1, .uniform = -1
     };
     size_t count = (size_t)comparison->count + 1,
            seeds = (size_t)comparison->seeds + 1; /* + 1: none of them is empty */
@@ -387,18 +379,18 @@ enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *compari
     out->order = oa_alloc(c, count * sizeof *out->order);
     out->pairs = oa_alloc(c, count * count * sizeof *out->pairs);
     if (scratch && out->entries && out->order && out->pairs)
-        fill(c, comparison, scratch, out);
+        summary_fill(c, comparison, scratch, out);
     oa_free(scratch);
     if (oa_status(c) != OA_OK)
         oa_summary_free(out);
     return oa_status(c);
 }
 
-int oa_fewest_seeds(const struct oa_summary *s, bool floor_too)
+int oa_fewest_seeds(const struct oa_summary *s, bool with_uniform)
 {
     int least = s->seeds;
     for (int i = 0; i < s->count; i++)
-        if ((floor_too || i != s->floor) && s->entries[i].made < least)
+        if ((with_uniform || i != s->uniform) && s->entries[i].made < least)
             least = s->entries[i].made;
     return least;
 }
@@ -410,5 +402,5 @@ void oa_summary_free(struct oa_summary *s)
     oa_free(s->pairs);
     oa_free(s->conclusion);
     oa_free(s->recommendation);
-    *s = (struct oa_summary){ .reference = -1, .floor = -1 };
+    *s = (struct oa_summary){ .reference = -1, .uniform = -1 };
 }

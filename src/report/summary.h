@@ -11,11 +11,11 @@ struct oa_summary {
     int *order; /* entry numbers by rising adjusted cost; entries with failures come last */
     struct oa_against *pairs; /* [entries][entries]: the row against the column */
     int count, seeds;
-    bool uneven;   /* contenders have different numbers of seeds */
-    int reference; /* the contender with the lowest adjusted cost of those without failures; -1: all
-                    * failed. In a sequential comparison, of those not shown to be worse than
-                    * another, if there are any */
-    int floor;     /* the entry that is the floor, or -1 */
+    bool uneven;   /* ranked attentions have different numbers of seeds */
+    int reference; /* the ranked attention with the lowest adjusted cost of those without failures;
+                    * -1: all failed. In a sequential comparison, of those not shown to be worse
+                    * than another, if there are any */
+    int uniform;   /* the entry of the uniform baseline, or -1 */
     char *conclusion; /* one or two sentences of plain text */
     struct oa_recommendation advice;
     char *recommendation; /* the same in words: what to do, and why */
@@ -26,10 +26,15 @@ void oa_summary_free(struct oa_summary *s);
 /* The words of an entry's verdict: "failed 1 of 3", "worse than a", … (verdicts.c) */
 void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                     struct oa_text *out);
-int oa_fewest_seeds(const struct oa_summary *s, bool floor_too); /* that an attention has */
+int oa_fewest_seeds(const struct oa_summary *s, bool with_uniform); /* that an attention has */
 /* Do the two have the same loss and score with every seed that both have? No two models that differ
  * do. */
 bool oa_same_runs(const struct oa_comparison *k, int a, int b);
+/* The uniform baseline and attentions with failures are not ranked. */
+bool oa_is_ranked(const struct oa_summary *s, int entry);
+/* What scores are traded off against: tokens per second, or trainable parameters. */
+double oa_trade_off_cost(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                         bool speed);
 void oa_pareto_fronts(const struct oa_comparison *k, struct oa_summary *s,
                       double *scratch); /* front_speed, front_parameters of the entries */
 char *oa_conclusion(oa_context *c, const struct oa_comparison *k,

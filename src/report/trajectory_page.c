@@ -7,44 +7,43 @@
 
 #include <math.h>
 
-struct room {
+struct trajectory {
     double *scratch, *x, *mean, *low, *high;
-    struct oa_estimate *looks;
+    struct oa_estimate *intervals;
 };
 
-static bool open_room(oa_context *c, int seeds, struct room *r)
+static bool trajectory_open(oa_context *c, int seeds, struct trajectory *r)
 {
     size_t n = (size_t)seeds + 1;
-    *r = (struct room){ .scratch = oa_alloc(c, 5 * n * sizeof *r->scratch),
-                        .looks = oa_alloc(c, n * sizeof *r->looks) };
+    *r = (struct trajectory){ .scratch = oa_alloc(c, 5 * n * sizeof *r->scratch),
+                              .intervals = oa_alloc(c, n * sizeof *r->intervals) };
     r->x = r->scratch ? r->scratch + n : NULL;
     r->mean = r->x ? r->x + n : NULL;
     r->low = r->mean ? r->mean + n : NULL;
     r->high = r->low ? r->low + n : NULL;
-    return r->scratch && r->looks;
+    return r->scratch && r->intervals;
 }
 
-static void fill(const struct oa_comparison *k, struct room *r, int n)
+static void trajectory_fill(const struct oa_comparison *k, struct trajectory *r, int n)
 {
     for (int i = 0; i < n; i++) {
-        r->looks[i] = oa_shown(k, r->looks[i]);
-        r->x[i] = r->looks[i].n;
-        r->mean[i] = r->looks[i].mean;
-        r->low[i] = r->looks[i].mean - r->looks[i].half;
-        r->high[i] = r->looks[i].mean + r->looks[i].half;
+        r->intervals[i] = oa_shown(k, r->intervals[i]);
+        r->x[i] = r->intervals[i].n;
+        r->mean[i] = r->intervals[i].mean;
+        r->low[i] = r->intervals[i].mean - r->intervals[i].half;
+        r->high[i] = r->intervals[i].mean + r->intervals[i].half;
     }
 }
 
-/* The first intervals are endless or very wide: the axis holds what is three times as wide as the
- * last, and the margin.
- */
-static void draw(const struct oa_comparison *k, int entry, const struct room *r, int n,
-                 struct oa_text *out)
+/* The first intervals are infinite or very wide: the axis covers three times the last interval,
+ * and the margin. */
+static void trajectory_draw(const struct oa_comparison *k, int entry, const struct trajectory *r,
+                            int n, struct oa_text *out)
 {
     const char *name = oa_entry_name(&k->entries[entry]);
     char label[OA_LABEL];
     double margin = k->margin;
-    double levels[] = { 0, margin, -margin }, reach = 3 * r->looks[n - 1].half;
+    double levels[] = { 0, margin, -margin }, reach = 3 * r->intervals[n - 1].half;
     struct oa_series series = { .x = r->x,
                                 .y = r->mean,
                                 .low = r->low,
@@ -69,28 +68,29 @@ static void draw(const struct oa_comparison *k, int entry, const struct room *r,
     oa_svg_lines(&chart, out);
 }
 
-static void add_chart(const struct oa_comparison *k, const struct oa_summary *s, int i,
-                      struct room *r, struct oa_text *out)
+static void trajectory_add_chart(const struct oa_comparison *k, const struct oa_summary *s, int i,
+                                 struct trajectory *r, struct oa_text *out)
 {
     char low[OA_NUMBER], high[OA_NUMBER];
-    int n = oa_trajectory(k, s, i, r->scratch, r->looks);
+    int n = oa_trajectory(k, s, i, r->scratch, r->intervals);
     if (n == 0)
         return;
-    fill(k, r, n);
+    trajectory_fill(k, r, n);
     oa_text_printf(out, "<figure><figcaption><b>");
     oa_html_text(out, oa_entry_name(&k->entries[i]));
-    oa_text_printf(out, "</b>after %d seeds: ", r->looks[n - 1].n);
-    if (isfinite(r->looks[n - 1].half))
+    oa_text_printf(out, "</b>after %d seeds: ", r->intervals[n - 1].n);
+    if (isfinite(r->intervals[n - 1].half))
         oa_text_printf(out, "%s … %s", oa_number_signed(low, r->low[n - 1], oa_decimals(k)),
                        oa_number_signed(high, r->high[n - 1], oa_decimals(k)));
     else
         oa_text_printf(out, "no finite interval yet");
     oa_text_printf(out, "</figcaption>\n");
-    draw(k, i, r, n, out);
+    trajectory_draw(k, i, r, n, out);
     oa_text_printf(out, "</figure>\n");
 }
 
-static void add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void trajectory_add_head(const struct oa_comparison *k, const struct oa_summary *s,
+                                struct oa_text *out)
 {
     oa_page_open("trajectories", "Intervals as seeds were added", out);
     oa_text_printf(out, "<p>The ");
@@ -107,17 +107,17 @@ static void add_head(const struct oa_comparison *k, const struct oa_summary *s, 
 void oa_page_trajectories(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out)
 {
-    struct room r;
-    if (!k->any_looks || s->seeds < 2 || oa_compared_to(k, s) < 0 ||
+    struct trajectory r;
+    if (!k->sequential || s->seeds < 2 || oa_compared_to(k, s) < 0 ||
         s->entries[oa_compared_to(k, s)].failed)
         return;
-    if (open_room(out->context, s->seeds, &r)) {
-        add_head(k, s, out);
+    if (trajectory_open(out->context, s->seeds, &r)) {
+        trajectory_add_head(k, s, out);
         for (int o = 0; o < s->count; o++)
-            add_chart(k, s, s->order[o], &r, out);
+            trajectory_add_chart(k, s, s->order[o], &r, out);
         oa_text_printf(out, "</div>\n");
         oa_page_close(out);
     }
     oa_free(r.scratch);
-    oa_free(r.looks);
+    oa_free(r.intervals);
 }

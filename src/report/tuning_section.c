@@ -66,7 +66,7 @@ static void make_curve(const struct oa_comparison *k, int entry, int option, str
 }
 
 /* Rates that are tried as 1e-3, 3e-3, 1e-2 belong on a logarithmic axis. */
-static bool spread_out(const struct curve *c)
+static bool curve_needs_log(const struct curve *c)
 {
     return c->count > 1 && c->x[0] > 0 && c->x[c->count - 1] >= 4 * c->x[0];
 }
@@ -112,19 +112,19 @@ static void collect_series(const struct oa_comparison *k, const struct curve *cu
     }
 }
 
-static void draw(const struct oa_comparison *k, int option, const struct curve *curves,
-                 const struct oa_series *series, struct oa_text *out)
+static void tuning_draw(const struct oa_comparison *k, int option, const struct curve *curves,
+                        const struct oa_series *series, struct oa_text *out)
 {
     const char *key = k->tuning.grid.option[option].key;
     char title[OA_LABEL], what[OA_LABEL], label[OA_LABEL];
     snprintf(title, sizeof title, "%s of the tuning runs by the value of the tuned option",
-             oa_about_loss(k) ? "Loss" : oa_metric(k)->title);
+             oa_about_loss(k) ? "Loss" : oa_compared_measure(k)->title);
     snprintf(what, sizeof what, "%s on held-out training text", oa_metric_word(k));
     struct oa_line_chart chart = { .title = title,
                                    .description = key,
                                    .x_label = key,
-                                   .y_label = oa_axis_of(oa_metric(k), what, label),
-                                   .x_log = spread_out(curves),
+                                   .y_label = oa_axis_of(oa_compared_measure(k), what, label),
+                                   .x_log = curve_needs_log(curves),
                                    .y_top = top_of(k, curves, k->count),
                                    .series = series,
                                    .count = 2 * k->count };
@@ -144,7 +144,7 @@ static void draw(const struct oa_comparison *k, int option, const struct curve *
     oa_text_printf(out, "</div>\n</figure>\n");
 }
 
-static void add_chart(const struct oa_comparison *k, int option, struct oa_text *out)
+static void tuning_add_chart(const struct oa_comparison *k, int option, struct oa_text *out)
 {
     struct curve *curves = oa_alloc(out->context, ((size_t)k->count + 1) * sizeof *curves);
     struct oa_series *series = oa_alloc(out->context, (2 * (size_t)k->count + 1) * sizeof *series);
@@ -152,7 +152,7 @@ static void add_chart(const struct oa_comparison *k, int option, struct oa_text 
         make_curve(k, i, option, &curves[i]);
     if (curves && series) {
         collect_series(k, curves, series);
-        draw(k, option, curves, series, out);
+        tuning_draw(k, option, curves, series, out);
     }
     oa_free(curves);
     oa_free(series);
@@ -196,7 +196,7 @@ static void add_chosen(const struct oa_comparison *k, int entry, struct oa_table
 {
     char name[OA_GRID_NAME], number[OA_NUMBER];
     struct oa_trial_cost cost = { 0 };
-    oa_trial_cost(k, entry, &cost);
+    oa_trial_cost_sum(k, entry, &cost);
     oa_table_cell(t, "%s", oa_entry_name(&k->entries[entry]));
     oa_table_cell(t, "%s", oa_tuned_values(k, entry, name));
     add_mean(k, mean_of(k, entry, k->entries[entry].chosen), t);
@@ -215,7 +215,7 @@ static void add_choices(const struct oa_comparison *k, const struct oa_summary *
     char what[OA_LABEL], heading[OA_LABEL];
     memcpy(columns, chosen_columns, sizeof columns);
     snprintf(what, sizeof what, "%s, held-out text", oa_metric_word(k));
-    columns[HELD_OUT].title = oa_heading(oa_metric(k), what, heading);
+    columns[HELD_OUT].title = oa_heading(oa_compared_measure(k), what, heading);
     oa_table_init(&t, out->context, columns, CHOSEN_COLUMNS);
     for (int i = 0; i < s->count; i++)
         add_chosen(k, s->order[i], &t);
@@ -241,7 +241,7 @@ static void add_every_mean(const struct oa_comparison *k, const struct oa_summar
         for (int i = 0; i < s->count; i++)
             add_mean(k, mean_of(k, s->order[i], cell), &t);
     }
-    const struct oa_measure *m = oa_metric(k);
+    const struct oa_measure *m = oa_compared_measure(k);
     char caption[2 * OA_LABEL];
     oa_text_printf(out, "<details><summary>The ");
     oa_html_text(out, oa_metric_word(k));
@@ -272,7 +272,7 @@ void oa_page_tuning(const struct oa_comparison *k, const struct oa_summary *s, s
     oa_text_free(&notes);
     for (int i = 0; i < k->tuning.grid.options; i++)
         if (k->tuning.grid.option[i].number)
-            add_chart(k, i, out);
+            tuning_add_chart(k, i, out);
     oa_text_printf(out, "<div class=\"panel\">\n");
     add_choices(k, s, out);
     add_every_mean(k, s, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison says in words about the options that were tuned for each attention before it.
+ * Sentences about the options that were tuned for each attention before the comparison.
  */
 #include "report/metric_words.h"
 #include "report/tuning.h"
@@ -7,21 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-/* "lr" of "train.lr": no two options of a model's training have one name. */
-static const char *short_name(const struct oa_grid_option *o)
-{
-    return strchr(o->key, '.') + 1;
-}
-
 const char *oa_tuned_values(const struct oa_comparison *k, int entry, char out[OA_GRID_NAME])
 {
     const struct oa_grid *g = &k->tuning.grid;
     int length = 0;
     out[0] = 0;
     for (int i = 0; i < g->options; i++)
-        length +=
-            snprintf(out + length, (size_t)(OA_GRID_NAME - length), "%s%s=%s", i ? " " : "",
-                     short_name(&g->option[i]), oa_grid_value(g, k->entries[entry].chosen, i));
+        length += snprintf(out + length, (size_t)(OA_GRID_NAME - length), "%s%s=%s", i ? " " : "",
+                           strchr(g->option[i].key, '.') + 1, /* "lr" of "train.lr" */
+                           oa_grid_value(g, k->entries[entry].chosen, i));
     return out;
 }
 
@@ -40,7 +34,7 @@ static struct oa_trial_cost cost_of_all(const struct oa_comparison *k)
 {
     struct oa_trial_cost cost = { 0 };
     for (int i = 0; i < k->count; i++)
-        oa_trial_cost(k, i, &cost);
+        oa_trial_cost_sum(k, i, &cost);
     return cost;
 }
 

@@ -8,8 +8,8 @@
  *
  * With a baseline the intervals are Bonferroni-corrected over the comparisons with it. Without,
  * over all pairs: who has the lowest cost is found in the same data, may change from round to
- * round, and whichever it is, what is said of the others must hold. So together, at all looks and
- * for normal differences, the statements are true with 95 %.
+ * round, and whichever it is, the verdicts on the others must be valid. So together, at all interim
+ * analyses and for normal differences, the statements are true with 95 %.
  */
 #include "report/until.h"
 
@@ -30,8 +30,8 @@ static bool failed(const struct oa_comparison *k, const struct oa_entry *e, int 
     return false;
 }
 
-/* The seeds that everything gets, the floor too; a run that diverged already says what there is to
- * say. */
+/* Every attention gets the least number of seeds, also the uniform baseline, unless a run of it
+ * diverged. */
 static bool lacks_seeds(const struct oa_comparison *k, int entry)
 {
     int made = oa_runs_made(&k->entries[entry], k->seeds);
@@ -60,7 +60,8 @@ static void decide(const struct oa_comparison *k, const struct oa_summary *s, bo
 }
 
 /* Seed by seed, as comparisons are made. */
-static int collect(const struct oa_comparison *k, const bool *wanted, struct oa_cell *cells)
+static int collect_wanted_cells(const struct oa_comparison *k, const bool *wanted,
+                                struct oa_cell *cells)
 {
     int n = 0;
     for (int seed = 0; seed < k->until.most; seed++)
@@ -77,7 +78,7 @@ enum oa_error oa_until_wanted(oa_context *c, const struct oa_comparison *k,
     if (!wanted)
         return OA_NO_MEMORY;
     decide(k, s, wanted);
-    *count = collect(k, wanted, cells);
+    *count = collect_wanted_cells(k, wanted, cells);
     oa_free(wanted);
     return OA_OK;
 }
@@ -103,7 +104,7 @@ const char *oa_ending_name(enum oa_ending ending)
 
 int oa_comparison_family(const struct oa_comparison *k, const struct oa_summary *s)
 {
-    return k->baseline ? s->count - (s->floor >= 0) - 1 : oa_pairs_of(s);
+    return k->baseline ? s->count - (s->uniform >= 0) - 1 : oa_pairs_of(s);
 }
 
 int oa_compared_to(const struct oa_comparison *k, const struct oa_summary *s)
@@ -115,7 +116,7 @@ int oa_trajectory(const struct oa_comparison *k, const struct oa_summary *s, int
                   double *scratch, struct oa_estimate *out)
 {
     int fixed = oa_compared_to(k, s), n = 0;
-    if (!k->any_looks || fixed < 0 || entry == fixed || entry == s->floor ||
+    if (!k->sequential || fixed < 0 || entry == fixed || entry == s->uniform ||
         s->entries[entry].failed || s->entries[fixed].failed)
         return 0;
     for (int seeds = 2; seeds <= s->seeds; seeds++) {

@@ -50,7 +50,7 @@ static struct oa_spread spread_together(const struct oa_comparison *k, int entry
     return oa_spread_of(scores, made);
 }
 
-static bool is_known(const struct oa_vary *v, enum oa_chance s)
+bool oa_variance_known(const struct oa_vary *v, enum oa_chance s)
 {
     return v->varied[s] || v->idle[s];
 }
@@ -62,21 +62,21 @@ static void add_sums(const struct oa_vary *v, struct oa_variances *out)
     double all = 0;
     out->sum = 0;
     for (int s = 0; s < OA_CHANCES; s++) {
-        if (is_known(v, s))
+        if (oa_variance_known(v, s))
             all += out->source[s].variance;
         if (s != OA_CHANCE_SPLIT)
             out->sum += out->source[s].variance;
     }
     for (int s = 0; s < OA_CHANCES; s++)
         out->source[s].share =
-            is_known(v, s) && all > 0 ? out->source[s].variance / all : (double)NAN;
+            oa_variance_known(v, s) && all > 0 ? out->source[s].variance / all : (double)NAN;
     out->ratio = out->together.variance > 0 ? out->sum / out->together.variance : (double)NAN;
 }
 
 bool oa_variances_of(const struct oa_comparison *k, int entry, struct oa_variances *out)
 {
     const struct oa_vary *v = &k->vary;
-    if (!v->values || k->entries[entry].floor)
+    if (!v->values || k->entries[entry].uniform)
         return false;
     for (int s = 0; s < OA_CHANCES; s++) {
         out->source[s] = unknown;
@@ -119,7 +119,7 @@ static struct oa_spread pool_spread(const struct pool *p)
 static bool is_whole(const struct oa_vary *v, const struct oa_variances *x)
 {
     for (int s = 0; s < OA_CHANCES; s++)
-        if (is_known(v, s) && isnan(x->source[s].variance))
+        if (oa_variance_known(v, s) && isnan(x->source[s].variance))
             return false;
     return x->together.n > 0;
 }
@@ -138,7 +138,7 @@ bool oa_variances_pooled(const struct oa_comparison *k, struct oa_variances *out
     if (!together.count)
         return false;
     for (int s = 0; s < OA_CHANCES; s++)
-        out->source[s] = is_known(&k->vary, s) ? pool_spread(&source[s]) : unknown;
+        out->source[s] = oa_variance_known(&k->vary, s) ? pool_spread(&source[s]) : unknown;
     out->together = pool_spread(&together);
     add_sums(&k->vary, out);
     return true;

@@ -27,15 +27,18 @@ struct oa_variances {
         together; /* the comparison's own runs: init, order and dropout vary, the split does not */
     double
         sum; /* of the variances of init, order and dropout, NaN where one of them is not known */
-    double ratio; /* sum / together.variance: 1 where nothing interacts, up to luck */
+    double ratio; /* sum / together.variance: 1 where nothing interacts, up to sampling error */
 };
-/* Of an entry: all NaN where one of the runs it needs failed. Nothing was varied, or the floor:
- * false. */
+/* Of an entry: all NaN where one of the runs it needs failed. Nothing was varied, or the uniform
+ * baseline: false. */
 bool oa_variances_of(const struct oa_comparison *k, int entry, struct oa_variances *out);
 /* The means of the variances of the entries that have all of them. Runs of several attentions share
  * seeds, so that their variances are no independent ones: the interval is as wide as that of one.
  * false: there is none. */
 bool oa_variances_pooled(const struct oa_comparison *k, struct oa_variances *out);
+
+/* Was the source varied, or is its variance 0 because it has no effect? */
+bool oa_variance_known(const struct oa_vary *v, enum oa_chance source);
 
 /* variance_json.c: the member "vary" of results.json; NULL where nothing was varied. */
 json_t *oa_variances_json(const struct oa_comparison *k);

@@ -6,9 +6,10 @@
 
 static json_t *spread_json(const struct oa_spread *s)
 {
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "n", s->n, "variance", number(s->variance),
-                     "sd", number(s->sd), "low", number(s->low), "high", number(s->high), "share",
-                     number(s->share));
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "n", s->n, "variance",
+                     oa_json_number(s->variance), "sd", oa_json_number(s->sd), "low",
+                     oa_json_number(s->low), "high", oa_json_number(s->high), "share",
+                     oa_json_number(s->share));
 }
 
 static json_t *variances_json(const struct oa_vary *v, const struct oa_variances *x)
@@ -18,24 +19,18 @@ static json_t *variances_json(const struct oa_vary *v, const struct oa_variances
         if (v->varied[s] || v->idle[s])
             json_object_set_new(object, oa_chance_name(s), spread_json(&x->source[s]));
     json_object_set_new(object, "together", spread_json(&x->together));
-    json_object_set_new(object, "sum", number(x->sum));
-    json_object_set_new(object, "ratio", number(x->ratio));
+    json_object_set_new(object, "sum", oa_json_number(x->sum));
+    json_object_set_new(object, "ratio", oa_json_number(x->ratio));
     return object;
 }
 
-/* The name of the member: of scores in another measure "losses" would be false. */
-static const char *key_of(const struct oa_comparison *k)
-{
-    return k->metric ? "scores" : "losses";
-}
-
-static json_t *scores_json(const struct oa_vary *v, int entry)
+static json_t *varied_scores_json(const struct oa_vary *v, int entry)
 {
     json_t *object = json_object();
     for (int s = 0; s < OA_CHANCES; s++) {
         json_t *scores = json_array();
         for (int i = 0; v->varied[s] && i < v->values; i++)
-            json_array_append_new(scores, number(oa_varied_of(v, entry, s)[i].score));
+            json_array_append_new(scores, oa_json_number(oa_varied_of(v, entry, s)[i].score));
         if (v->varied[s])
             json_object_set_new(object, oa_chance_name(s), scores);
         else
@@ -75,10 +70,11 @@ json_t *oa_variances_json(const struct oa_comparison *k)
         return json_null();
     json_t *entries = json_array();
     for (int i = 0; i < k->count; i++)
-        json_array_append_new(entries, oa_variances_of(k, i, &x)
-                                           ? json_pack("{s:o, s:o}", key_of(k), scores_json(v, i),
-                                                       "statistics", variances_json(v, &x))
-                                           : json_null());
+        json_array_append_new(
+            entries, oa_variances_of(k, i, &x)
+                         ? json_pack("{s:o, s:o}", k->metric ? "scores" : "losses",
+                                     varied_scores_json(v, i), "statistics", variances_json(v, &x))
+                         : json_null());
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "values", v->values, "sources",
                      names_json(v->varied), "idle", names_json(v->idle), "seeds", seeds_json(v),
                      "entries", entries, "pooled",

@@ -21,11 +21,6 @@ static const struct oa_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static bool is_known(const struct oa_vary *v, enum oa_chance s)
-{
-    return v->varied[s] || v->idle[s];
-}
-
 static void add_part(struct oa_table *t, double x, double factor, int decimals, const char *unit)
 {
     char number[OA_NUMBER];
@@ -33,8 +28,8 @@ static void add_part(struct oa_table *t, double x, double factor, int decimals, 
                   isfinite(x) ? unit : "");
 }
 
-static void add_row(struct oa_table *t, const char *name, const char *what,
-                    const struct oa_spread *s, double ratio, int decimals)
+static void variance_add_row(struct oa_table *t, const char *name, const char *what,
+                             const struct oa_spread *s, double ratio, int decimals)
 {
     char low[OA_NUMBER], high[OA_NUMBER];
     oa_table_cell(t, "%s", name);
@@ -50,16 +45,17 @@ static void add_row(struct oa_table *t, const char *name, const char *what,
     oa_table_cell(t, "%d", s->n);
 }
 
-static void add_rows(const struct oa_comparison *k, const char *name, const struct oa_variances *x,
-                     struct oa_table *t)
+static void variance_add_rows(const struct oa_comparison *k, const char *name,
+                              const struct oa_variances *x, struct oa_table *t)
 {
     for (int s = 0; s < OA_CHANCES; s++)
-        if (is_known(&k->vary, s))
-            add_row(t, name, oa_chance_title(s), &x->source[s], (double)NAN, oa_decimals(k));
-    add_row(t, name, "all sources", &x->together, x->ratio, oa_decimals(k));
+        if (oa_variance_known(&k->vary, s))
+            variance_add_row(t, name, oa_chance_title(s), &x->source[s], (double)NAN,
+                             oa_decimals(k));
+    variance_add_row(t, name, "all sources", &x->together, x->ratio, oa_decimals(k));
 }
 
-static const char *name_of(const struct oa_comparison *k, int number)
+static const char *variance_row_name(const struct oa_comparison *k, int number)
 {
     return number < 0 ? "pooled" : oa_entry_name(&k->entries[number]);
 }
@@ -70,16 +66,16 @@ static bool variances_at(const struct oa_comparison *k, int number, struct oa_va
     return number < 0 ? oa_variances_pooled(k, x) : oa_variances_of(k, number, x);
 }
 
-static void make_table(const struct oa_comparison *k, oa_context *c, struct oa_table *t)
+static void variance_make_table(const struct oa_comparison *k, oa_context *c, struct oa_table *t)
 {
     struct oa_variances x;
     oa_table_init(t, c, columns, COLUMNS);
     for (int i = -1; i < k->count; i++)
         if (variances_at(k, i, &x))
-            add_rows(k, name_of(k, i), &x, t);
+            variance_add_rows(k, variance_row_name(k, i), &x, t);
 }
 
-static void add_notes(const struct oa_comparison *k, struct oa_text *out)
+static void variance_add_notes(const struct oa_comparison *k, struct oa_text *out)
 {
     oa_text_printf(out,
                    "Standard deviations of the %s (95 %% intervals by chi-square) and shares of "
@@ -104,10 +100,10 @@ void oa_variances_table(const struct oa_comparison *k, int limit, struct oa_text
     struct oa_table t;
     if (!k->vary.values)
         return;
-    make_table(k, out->context, &t);
+    variance_make_table(k, out->context, &t);
     oa_text_printf(out, "\n%s:\n\n", heading);
     oa_table_text(&t, limit, out);
-    add_notes(k, out);
+    variance_add_notes(k, out);
     oa_table_free(&t);
 }
 
@@ -116,11 +112,11 @@ void oa_variances_markdown(const struct oa_comparison *k, struct oa_text *out)
     struct oa_table t;
     if (!k->vary.values)
         return;
-    make_table(k, out->context, &t);
+    variance_make_table(k, out->context, &t);
     oa_text_printf(out, "\n%s:\n\n", heading);
     oa_table_markdown(&t, out);
     oa_text_printf(out, "\n");
-    add_notes(k, out);
+    variance_add_notes(k, out);
     oa_table_free(&t);
 }
 
@@ -145,7 +141,8 @@ static void draw_interval(struct bars *b, const struct oa_spread *s, double y, i
                        color % OA_COLORS, right, y);
 }
 
-static void draw_bar(struct bars *b, const char *label, const struct oa_spread *s, int color)
+static void variance_draw_bar(struct bars *b, const char *label, const struct oa_spread *s,
+                              int color)
 {
     double zero = oa_axis_at(&b->x, 0), middle = b->y + BAR / 2.0;
     if (isnan(s->sd))
@@ -166,16 +163,16 @@ static void draw_group(struct bars *b, const struct oa_comparison *k, const char
     oa_svg_text(&b->svg, 2, b->y + GROUP / 2.0, "start", "label", name);
     b->y += GROUP;
     for (int s = 0; s < OA_CHANCES; s++)
-        if (is_known(&k->vary, s))
-            draw_bar(b, oa_chance_title(s), &x->source[s], s);
-    draw_bar(b, "all sources", &x->together, OA_CHANCES);
+        if (oa_variance_known(&k->vary, s))
+            variance_draw_bar(b, oa_chance_title(s), &x->source[s], s);
+    variance_draw_bar(b, "all sources", &x->together, OA_CHANCES);
 }
 
 static int count_bars(const struct oa_comparison *k, const struct oa_variances *x)
 {
     int bars = !isnan(x->together.sd);
     for (int s = 0; s < OA_CHANCES; s++)
-        bars += is_known(&k->vary, s) && !isnan(x->source[s].sd);
+        bars += oa_variance_known(&k->vary, s) && !isnan(x->source[s].sd);
     return bars;
 }
 
@@ -214,10 +211,10 @@ static void draw_chart(const struct oa_comparison *k, struct oa_text *out)
              oa_metric_long(k));
     oa_svg_begin(&b.svg, heading, title, false);
     snprintf(what, sizeof what, "standard deviation of the %s", oa_metric_long(k));
-    oa_svg_axes(&b.svg, &b.x, NULL, oa_axis_of(oa_metric(k), what, label), NULL);
+    oa_svg_axes(&b.svg, &b.x, NULL, oa_axis_of(oa_compared_measure(k), what, label), NULL);
     for (int i = -1; i < k->count; i++)
         if (variances_at(k, i, &x))
-            draw_group(&b, k, name_of(k, i), &x);
+            draw_group(&b, k, variance_row_name(k, i), &x);
     oa_svg_end(&b.svg);
 }
 
@@ -230,8 +227,8 @@ void oa_page_variances(const struct oa_comparison *k, struct oa_text *out)
     if (!k->vary.values)
         return;
     oa_text_init(&notes, out->context);
-    add_notes(k, &notes);
-    make_table(k, out->context, &t);
+    variance_add_notes(k, &notes);
+    variance_make_table(k, out->context, &t);
     oa_page_open("spread", heading, out);
     oa_text_printf(out, "<p>");
     oa_html_text(out, notes.s ? notes.s : "");

@@ -8,7 +8,7 @@
 
 bool oa_is_practical(const struct oa_comparison *k)
 {
-    return k->any_looks && k->margin > 0;
+    return k->sequential && k->margin > 0;
 }
 
 const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT])
@@ -20,7 +20,7 @@ const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, ch
                                          [OA_VERDICT_FAILED] = "failed",
                                          [OA_VERDICT_IDENTICAL] = "identical",
                                          [OA_VERDICT_UNJUDGED] = "cannot be judged",
-                                         [OA_VERDICT_FLOOR] = "floor",
+                                         [OA_VERDICT_UNIFORM] = "floor",
                                          [OA_VERDICT_EQUIVALENT] = "as good",
                                          [OA_VERDICT_LEADS] = "leads" };
     if (v != OA_VERDICT_LOWEST)
@@ -38,7 +38,7 @@ const char *oa_verdict_words(const struct oa_comparison *k, enum oa_verdict v, c
         return oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
     case OA_VERDICT_ONE_SEED:
         return "one seed";
-    case OA_VERDICT_FLOOR:
+    case OA_VERDICT_UNIFORM:
         return "uniform baseline";
     case OA_VERDICT_EQUIVALENT:
         return "equivalent";
@@ -86,8 +86,8 @@ void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, i
                     struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
-    char says[OA_VERDICT];
-    oa_text_printf(out, "%s", oa_verdict_words(k, e->verdict, says));
+    char words[OA_VERDICT];
+    oa_text_printf(out, "%s", oa_verdict_words(k, e->verdict, words));
     if (e->verdict == OA_VERDICT_FAILED)
         oa_text_printf(out, " %d of %d", e->failed, e->made);
     if (e->verdict == OA_VERDICT_WORSE && e->worse_than >= 0 &&

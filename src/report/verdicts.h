@@ -17,7 +17,7 @@ enum oa_verdict {
                               not tested */
     OA_VERDICT_UNJUDGED,   /* the difference is the same with every seed: no variance to test
                               against */
-    OA_VERDICT_FLOOR,      /* the uniform baseline: compared, not ranked */
+    OA_VERDICT_UNIFORM,    /* the uniform baseline: compared, not ranked */
     OA_VERDICT_EQUIVALENT, /* within the margin of the lowest cost (only in a sequential comparison)
                             */
     OA_VERDICT_LEADS /* in the place of the two above where one that was shown to be worse than

@@ -147,7 +147,7 @@ int oa_equivalence_seeds_needed(double mean, double sd, double margin, double le
     return high;
 }
 
-struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level)
+struct oa_seeds_range oa_seeds_range_of(const struct oa_estimate *e, double level)
 {
     static const double outside = 0.1; /* on either side */
     struct oa_seeds_range none = { .low = 2, .high = OA_SEEDS_CAP + 1 };

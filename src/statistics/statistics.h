@@ -32,7 +32,7 @@ struct oa_estimate {
 };
 struct oa_estimate oa_estimate_of(const double *x, int n);
 /* Two-sided p-value of "the mean is 0" (a paired t test when x are differences). NaN when n < 2,
- * and without any spread: numbers that luck did not touch say nothing about luck. */
+ * and when sd is 0: such a sample does not estimate the sampling error. */
 double oa_t_test(const struct oa_estimate *e);
 /* Holm's step-down adjustment. adjusted[i] >= p[i]; factor[i] (may be NULL) is what the step
  * multiplied p[i] with: p[i] had to be below level / factor[i]. Values that are NaN take no part.
@@ -65,7 +65,7 @@ int oa_seeds_needed(double mean, double sd, double level);
 struct oa_seeds_range {
     int low, high; /* OA_SEEDS_CAP + 1: more than OA_SEEDS_CAP */
 };
-struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level);
+struct oa_seeds_range oa_seeds_range_of(const struct oa_estimate *e, double level);
 /* The smallest n at which two one-sided t tests at `level` show a mean to be within the margin with
  * a probability of about 80 %, if the observed mean and deviation are the true ones: margin -
  * |mean| is as large as the sum of the tests' quantile and that of the power, in standard errors.

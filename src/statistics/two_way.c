@@ -37,12 +37,12 @@ static bool has(const struct table *t, int row, int column)
     return !isnan(t->y[row * t->columns + column]);
 }
 
-static double cell(const struct table *t, int row, int column)
+static double two_way_cell(const struct table *t, int row, int column)
 {
     return t->y[row * t->columns + column] - t->level;
 }
 
-static double *place(const struct table *t, int i, int j)
+static double *two_way_element(const struct table *t, int i, int j)
 {
     return &t->matrix[i * t->rows + j];
 }
@@ -71,7 +71,7 @@ static void fill_columns(struct table *t)
     for (int s = 0; s < t->columns; s++) {
         double sum = 0;
         for (int i = 0; i < t->rows; i++)
-            sum += has(t, i, s) ? cell(t, i, s) - t->a[i] : 0;
+            sum += has(t, i, s) ? two_way_cell(t, i, s) - t->a[i] : 0;
         t->b[s] = sum / cells_of_column(t, s);
     }
 }
@@ -84,9 +84,9 @@ static void add_column(struct table *t, int s)
     for (int i = 0; i < t->rows; i++) {
         if (!has(t, i, s))
             continue;
-        *place(t, i, i) += 1;
+        *two_way_element(t, i, i) += 1;
         for (int j = 0; j < t->rows; j++)
-            *place(t, i, j) -= has(t, j, s) ? share : 0;
+            *two_way_element(t, i, j) -= has(t, j, s) ? share : 0;
     }
 }
 
@@ -102,7 +102,7 @@ static void set_up(struct table *t)
         add_column(t, s);
     for (int i = 0; i < t->rows; i++)
         for (int s = 0; s < t->columns; s++)
-            t->a[i] += has(t, i, s) ? cell(t, i, s) - t->b[s] : 0;
+            t->a[i] += has(t, i, s) ? two_way_cell(t, i, s) - t->b[s] : 0;
 }
 
 /* The lower triangle L of the matrix = L L'. A pivot is about 1 or larger, and 0 but for rounding
@@ -111,10 +111,11 @@ static void factor(struct table *t)
 {
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j <= i; j++) {
-            double left = *place(t, i, j);
+            double left = *two_way_element(t, i, j);
             for (int l = 0; l < j; l++)
-                left -= *place(t, i, l) * *place(t, j, l);
-            *place(t, i, j) = i == j ? sqrt(left > 1e-9 ? left : NAN) : left / *place(t, j, j);
+                left -= *two_way_element(t, i, l) * *two_way_element(t, j, l);
+            *two_way_element(t, i, j) =
+                i == j ? sqrt(left > 1e-9 ? left : NAN) : left / *two_way_element(t, j, j);
         }
 }
 
@@ -123,13 +124,13 @@ static void solve(struct table *t)
     factor(t);
     for (int i = 0; i < t->rows; i++) {
         for (int l = 0; l < i; l++)
-            t->a[i] -= *place(t, i, l) * t->a[l];
-        t->a[i] /= *place(t, i, i);
+            t->a[i] -= *two_way_element(t, i, l) * t->a[l];
+        t->a[i] /= *two_way_element(t, i, i);
     }
     for (int i = t->rows - 1; i >= 0; i--) {
         for (int l = i + 1; l < t->rows; l++)
-            t->a[i] -= *place(t, l, i) * t->a[l];
-        t->a[i] /= *place(t, i, i);
+            t->a[i] -= *two_way_element(t, l, i) * t->a[l];
+        t->a[i] /= *two_way_element(t, i, i);
     }
 }
 

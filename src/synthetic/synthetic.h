@@ -87,9 +87,9 @@ enum { OA_MOST_EXAMPLES = 100000000 }; /* of a part */
 /* Finds the task and sets the default of each size that is 0. OA_ARGUMENT: sizes that the task does
  * not use or that are out of range, more examples than distinct inputs, or lengths that are too
  * rare. */
-enum oa_error oa_synthetic_plan(oa_context *c, const char *task, const long size[OA_SIZES],
-                                const long examples[OA_DATA_SETS], uint64_t seed,
-                                struct oa_synthetic_plan *out);
+enum oa_error oa_synthetic_make_plan(oa_context *c, const char *task, const long size[OA_SIZES],
+                                     const long examples[OA_DATA_SETS], uint64_t seed,
+                                     struct oa_synthetic_plan *out);
 
 typedef void oa_synthetic_progress(void *argument, long done, long all);
 

@@ -110,9 +110,9 @@ static enum oa_error check_possible(oa_context *c, const struct oa_synthetic_pla
     return OA_OK;
 }
 
-enum oa_error oa_synthetic_plan(oa_context *c, const char *task, const long size[OA_SIZES],
-                                const long examples[OA_DATA_SETS], uint64_t seed,
-                                struct oa_synthetic_plan *out)
+enum oa_error oa_synthetic_make_plan(oa_context *c, const char *task, const long size[OA_SIZES],
+                                     const long examples[OA_DATA_SETS], uint64_t seed,
+                                     struct oa_synthetic_plan *out)
 {
     *out = (struct oa_synthetic_plan){ .seed = seed };
     OA_TRY(find_synthetic(c, task, &out->task));

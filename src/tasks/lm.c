@@ -27,7 +27,7 @@ static enum oa_error lm_batches(oa_context *c, const struct oa_options *o,
                            (int)o->model_context, seed, out);
 }
 
-struct oa_step_shape oa_language_model_shape(const struct oa_options *o)
+struct oa_step_shape oa_language_model_step_shape(const struct oa_options *o)
 {
     struct oa_batch batch = { .rows = (int)o->train_batch, .length = (int)o->model_context };
     return (struct oa_step_shape){
@@ -39,7 +39,7 @@ static enum oa_error lm_shape(oa_context *c, const struct oa_options *o,
                               const struct oa_workload *w, struct oa_step_shape *out)
 {
     (void)w;
-    *out = oa_language_model_shape(o);
+    *out = oa_language_model_step_shape(o);
     return oa_status(c);
 }
 

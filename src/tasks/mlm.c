@@ -31,7 +31,7 @@ static enum oa_error mlm_shape(oa_context *c, const struct oa_options *o,
                                const struct oa_workload *w, struct oa_step_shape *out)
 {
     (void)w;
-    *out = oa_language_model_shape(o);
+    *out = oa_language_model_step_shape(o);
     out->typical.planned_targets =
         o->train_batch * oa_masked_targets(o->data_mask_share, o->model_context);
     out->largest = out->typical;

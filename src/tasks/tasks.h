@@ -169,6 +169,6 @@ struct oa_extent oa_workload_side(const struct oa_workload *w, enum oa_side side
 enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct oa_model_form *form,
                              struct oa_step_shape *shape);
 /* The same of a language model, from options alone. */
-struct oa_step_shape oa_language_model_shape(const struct oa_options *o);
+struct oa_step_shape oa_language_model_step_shape(const struct oa_options *o);
 
 #endif

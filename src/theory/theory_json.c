@@ -2,27 +2,23 @@
  * The propositions and the curves as JSON. */
 #include "theory/theory.h"
 
+#include "base/json_read.h"
 #include "print/print.h"
 
 #include <jansson.h>
 #include <math.h>
-
-static json_t *number_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
 
 static json_t *proposition_object(const struct oa_theory_finding *f)
 {
     json_t *o =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "part", oa_part_title(f->part), "name", f->name,
                   "proposition", f->proposition, "meaning", f->meaning, "claimed", f->claimed);
-    json_object_set_new(o, "claim", number_or_null(f->claim));
+    json_object_set_new(o, "claim", oa_json_number(f->claim));
     json_object_set_new(o, "formula", json_string(f->formula));
-    json_object_set_new(o, "law", number_or_null(f->law));
+    json_object_set_new(o, "law", oa_json_number(f->law));
     json_object_set_new(o, "asymptotic", json_boolean(f->asymptotic));
-    json_object_set_new(o, "measured", number_or_null(f->measured));
-    json_object_set_new(o, "standard_error", number_or_null(f->error));
+    json_object_set_new(o, "measured", oa_json_number(f->measured));
+    json_object_set_new(o, "standard_error", oa_json_number(f->error));
     json_object_set_new(o, "holds", json_boolean(f->holds));
     json_object_set_new(o, "verdict", json_string(f->verdict));
     return o;
@@ -32,7 +28,7 @@ static json_t *number_array(const double *x, int n)
 {
     json_t *array = json_array();
     for (int i = 0; i < n; i++)
-        json_array_append_new(array, number_or_null(x[i]));
+        json_array_append_new(array, oa_json_number(x[i]));
     return array;
 }
 

@@ -41,7 +41,7 @@ struct noted {
     int32_t touched, word;
 };
 
-struct trainer {
+struct bpe_trainer {
     oa_context *context;
     const struct oa_tally *tally;
     int32_t *symbol; /* of word w: symbol[start[w] … start[w] + length[w] - 1] */
@@ -64,7 +64,7 @@ struct trainer {
     size_t noted_count, noted_capacity;
 };
 
-static void trainer_free(struct trainer *t)
+static void trainer_free(struct bpe_trainer *t)
 {
     oa_free(t->symbol);
     oa_free(t->start);
@@ -81,7 +81,7 @@ static void trainer_free(struct trainer *t)
 }
 
 /* Byte ids are in the order of the characters that represent them. */
-static enum oa_error add_alphabet(struct trainer *t, int32_t id_of_byte[256])
+static enum oa_error add_alphabet(struct bpe_trainer *t, int32_t id_of_byte[256])
 {
     for (uint32_t code = 0; code < 0x200; code++) {
         int byte = oa_code_to_byte(code);
@@ -94,7 +94,7 @@ static enum oa_error add_alphabet(struct trainer *t, int32_t id_of_byte[256])
     return OA_OK;
 }
 
-static enum oa_error spell_tally(struct trainer *t)
+static enum oa_error spell_tally(struct bpe_trainer *t)
 {
     const struct oa_words *words = &t->tally->words;
     int32_t id_of_byte[256];
@@ -122,7 +122,7 @@ static bool pair_before(const struct queued *x, const struct queued *y)
     return x->count != y->count ? x->count > y->count : x->key < y->key;
 }
 
-static bool push_pair(struct trainer *t, struct queued x)
+static bool push_pair(struct bpe_trainer *t, struct queued x)
 {
     if (!oa_reserve(t->context, &t->heap, &t->heap_capacity, t->heap_count + 1, sizeof *t->heap))
         return false;
@@ -133,7 +133,7 @@ static bool push_pair(struct trainer *t, struct queued x)
     return true;
 }
 
-static struct queued pop_pair(struct trainer *t)
+static struct queued pop_pair(struct bpe_trainer *t)
 {
     struct queued top = t->heap[0], last = t->heap[--t->heap_count];
     size_t at = 0, child;
@@ -151,7 +151,7 @@ static struct queued pop_pair(struct trainer *t)
 
 /* ---- rounds: the changes of a merge, or the initial count ---- */
 
-static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t *number)
+static struct pair_record *find_record(struct bpe_trainer *t, uint64_t key, int32_t *number)
 {
     struct oa_pair *pair = oa_pairs_add(&t->pairs, key);
     if (!pair)
@@ -167,7 +167,7 @@ static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t 
     return &t->record[pair->rank];
 }
 
-static enum oa_error note_word(struct trainer *t, struct pair_record *r, int32_t number,
+static enum oa_error note_word(struct bpe_trainer *t, struct pair_record *r, int32_t number,
                                int32_t word)
 {
     if (r->round < 0) {
@@ -190,7 +190,7 @@ static enum oa_error note_word(struct trainer *t, struct pair_record *r, int32_t
 }
 
 /* Adds (sign 1) or removes (-1) an occurrence of the pair in a word. */
-static enum oa_error note_pair(struct trainer *t, int32_t left, int32_t right, int sign,
+static enum oa_error note_pair(struct bpe_trainer *t, int32_t left, int32_t right, int sign,
                                int32_t word)
 {
     int32_t number;
@@ -202,7 +202,7 @@ static enum oa_error note_pair(struct trainer *t, int32_t left, int32_t right, i
 }
 
 /* Queues the pairs with new occurrences and their words. */
-static enum oa_error end_round(struct trainer *t)
+static enum oa_error end_round(struct bpe_trainer *t)
 {
     if (!oa_reserve(t->context, &t->list, &t->list_capacity, t->list_count + t->noted_count,
                     sizeof *t->list))
@@ -223,7 +223,7 @@ static enum oa_error end_round(struct trainer *t)
     return OA_OK;
 }
 
-static enum oa_error count_pairs(struct trainer *t)
+static enum oa_error count_pairs(struct bpe_trainer *t)
 {
     for (int32_t w = 0; w < t->tally->words.count; w++) {
         const int32_t *s = t->symbol + t->start[w];
@@ -235,7 +235,7 @@ static enum oa_error count_pairs(struct trainer *t)
 
 /* ---- merges ---- */
 
-static enum oa_error merge_in_word(struct trainer *t, int32_t word, struct oa_merge pair,
+static enum oa_error merge_in_word(struct bpe_trainer *t, int32_t word, struct oa_merge pair,
                                    int32_t result)
 {
     int32_t *s = t->symbol + t->start[word], n = t->length[word], to = 0;
@@ -259,7 +259,7 @@ static enum oa_error merge_in_word(struct trainer *t, int32_t word, struct oa_me
     return OA_OK;
 }
 
-static int32_t token_of(struct trainer *t, struct oa_merge pair)
+static int32_t token_of(struct bpe_trainer *t, struct oa_merge pair)
 {
     struct oa_text bytes;
     size_t n;
@@ -273,7 +273,7 @@ static int32_t token_of(struct trainer *t, struct oa_merge pair)
     return id;
 }
 
-static enum oa_error merge_pair(struct trainer *t, const struct queued *top)
+static enum oa_error merge_pair(struct bpe_trainer *t, const struct queued *top)
 {
     struct oa_merge pair = { (int32_t)(top->key >> 32), (int32_t)(uint32_t)top->key };
     int32_t id = token_of(t, pair);
@@ -290,7 +290,7 @@ static enum oa_error merge_pair(struct trainer *t, const struct queued *top)
     return end_round(t);
 }
 
-static enum oa_error check_training_stop(const struct trainer *t, long size)
+static enum oa_error check_training_stop(const struct bpe_trainer *t, long size)
 {
     int signal = oa_stop_requested(t->context);
     if (signal)
@@ -302,7 +302,7 @@ static enum oa_error check_training_stop(const struct trainer *t, long size)
     return OA_OK;
 }
 
-static enum oa_error merge_pairs(struct trainer *t, long size)
+static enum oa_error merge_pairs(struct bpe_trainer *t, long size)
 {
     while (t->tokens.count < size && t->heap_count) {
         struct queued top = pop_pair(t);
@@ -325,7 +325,7 @@ static enum oa_error merge_pairs(struct trainer *t, long size)
 
 /* ---- the tokenizer ---- */
 
-static enum oa_error fill_tokenizer(const struct trainer *t, struct oa_tokenizer *tok)
+static enum oa_error fill_tokenizer(const struct bpe_trainer *t, struct oa_tokenizer *tok)
 {
     struct oa_text piece;
     enum oa_error error = OA_OK;
@@ -347,7 +347,7 @@ static enum oa_error fill_tokenizer(const struct trainer *t, struct oa_tokenizer
     return error == OA_OK ? oa_tokenizer_finish(tok, "bpe") : error;
 }
 
-static enum oa_error train_bpe(struct trainer *t, long size, struct oa_tokenizer **out)
+static enum oa_error train_bpe(struct bpe_trainer *t, long size, struct oa_tokenizer **out)
 {
     OA_TRY(spell_tally(t));
     OA_TRY(count_pairs(t));
@@ -377,7 +377,7 @@ enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, 
                                          int32_t most_words, struct oa_tokenizer **out)
 {
     struct oa_tally tally;
-    struct trainer trainer = { .context = c, .tally = &tally };
+    struct bpe_trainer trainer = { .context = c, .tally = &tally };
     *out = NULL;
     oa_tally_init(&tally, c, "bpe", most_words);
     oa_words_init(&trainer.tokens, c);

@@ -244,7 +244,7 @@ int32_t oa_tokenizer_unknown(const struct oa_tokenizer *tok)
 
 /* ---- lookup ---- */
 
-enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok)
+enum oa_tokenizer_kind oa_tokenizer_kind_of(const struct oa_tokenizer *tok)
 {
     return tok->kind;
 }

@@ -75,7 +75,7 @@ void oa_tokenizer_close(struct oa_tokenizer *tok);
 /* Whether both encode every text the same, without regard to added tokens. */
 bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b);
 
-enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok);
+enum oa_tokenizer_kind oa_tokenizer_kind_of(const struct oa_tokenizer *tok);
 oa_context *oa_tokenizer_context(const struct oa_tokenizer *tok);
 const char *
 oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "bpe", … or "patch:8" */

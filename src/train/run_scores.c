@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/run_scores.h"
 
+#include "base/json_read.h"
 #include "print/print.h"
 #include "train/train.h"
 
 #include <math.h>
 #include <string.h>
-
-static json_t *score_json(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
 
 static double score_value(const json_t *x)
 {
@@ -23,7 +19,7 @@ json_t *oa_run_scores_json(const struct oa_measure *measures, const double score
 {
     json_t *object = json_object();
     for (int i = 1; i < oa_measures_count(measures); i++)
-        json_object_set_new(object, measures[i].name, score_json(scores[i]));
+        json_object_set_new(object, measures[i].name, oa_json_number(scores[i]));
     return object;
 }
 
@@ -41,10 +37,11 @@ json_t *oa_run_test_json(const struct oa_measure *measures, const struct oa_test
 {
     if (!test->made)
         return json_null();
-    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", score_json(test->targets), "loss",
-                          score_json(test->loss), "perplexity", score_json(test->perplexity),
-                          "bits_per_character", score_json(test->bits_per_character),
-                          "bits_per_byte", score_json(test->bits_per_byte));
+    json_t *o =
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", oa_json_number(test->targets), "loss",
+                  oa_json_number(test->loss), "perplexity", oa_json_number(test->perplexity),
+                  "bits_per_character", oa_json_number(test->bits_per_character), "bits_per_byte",
+                  oa_json_number(test->bits_per_byte));
     if (oa_measures_count(measures) > 1)
         json_object_set_new(o, "scores", oa_run_scores_json(measures, test->scores));
     return o;
@@ -69,8 +66,8 @@ void oa_run_test_read(const struct oa_measure *measures, const json_t *object,
 static json_t *breakdown_json(const struct oa_breakdown *p)
 {
     return json_pack("{s:o, s:o, s:s, s:o, s:o}", "by", oa_json_string(p->by), "name",
-                     oa_json_string(p->name), "measure", p->measure, "value", score_json(p->value),
-                     "n", score_json(p->n));
+                     oa_json_string(p->name), "measure", p->measure, "value",
+                     oa_json_number(p->value), "n", oa_json_number(p->n));
 }
 
 static json_t *example_json(const struct oa_specimen *e)

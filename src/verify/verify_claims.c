@@ -216,8 +216,8 @@ static unsigned measure_order(const struct claims_subject *s)
         if (strcmp(a->key, "relative") == 0)
             continue;
         shows = a->kind == OA_VALUE_INT && order_matters_with(s, a->key, "2");
-        for (int i = 1; a->kind == OA_VALUE_CHOICE && !shows &&
-                        oa_choice_word(a->choices, i, word, sizeof word);
+        for (int i = 1;
+             a->kind == OA_VALUE_CHOICE && !shows && oa_choice_at(a->choices, i, word, sizeof word);
              i++)
             shows = order_matters_with(s, a->key, word);
     }

@@ -4,6 +4,8 @@
 #include "print/print.h"
 #include "verify/verify.h"
 
+#include "base/json_read.h"
+
 #include <math.h>
 
 static const struct oa_column columns[] = {
@@ -92,16 +94,11 @@ void oa_proof_text(const struct oa_proof *p, int width, struct oa_text *out)
 
 /* ---- JSON ---- */
 
-static json_t *finite_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *check_object(const struct oa_check *f)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "subject", f->subject, "spec", f->spec,
                      "mode", f->mode, "precision", f->precision, "what", f->what, "error",
-                     finite_or_null(f->error), "bound", finite_or_null(f->bound));
+                     oa_json_number(f->error), "bound", oa_json_number(f->bound));
 }
 
 static json_t *line_object(const struct oa_proof_line *l)
@@ -128,7 +125,7 @@ void oa_proof_json(const struct oa_proof *p, struct oa_text *out)
         json_array_append_new(left_out,
                               json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "subject", f->subject,
                                         "spec", f->spec, "mode", f->mode, "precision", f->precision,
-                                        "why", f->what, "rounding", finite_or_null(f->bound)));
+                                        "why", f->what, "rounding", oa_json_number(f->bound)));
     }
     for (int i = 0; i < p->refusals; i++)
         json_array_append_new(refusals,

@@ -140,7 +140,7 @@ static void print_integer_option(const struct oa_mechanism *m, const struct oa_a
                                  char *out, size_t size)
 {
     size_t n = strlen(a->key);
-    for (int i = 0; m->numbers && oa_choice_word(m->numbers, i, out, size); i++) {
+    for (int i = 0; m->numbers && oa_choice_at(m->numbers, i, out, size); i++) {
         if (strncmp(out, a->key, n) == 0 && out[n] == '=')
             return;
     }
@@ -156,7 +156,7 @@ static void add_option_specs(struct oa_proof *p, const struct oa_mechanism *m,
         snprintf(text, sizeof text, "%s(%s)", m->name, a->kind == OA_VALUE_FLAG ? a->key : number);
         add_spec(p, text);
     }
-    for (int i = 0; a->kind == OA_VALUE_CHOICE && oa_choice_word(a->choices, i, word, sizeof word);
+    for (int i = 0; a->kind == OA_VALUE_CHOICE && oa_choice_at(a->choices, i, word, sizeof word);
          i++) {
         snprintf(text, sizeof text, "%s(%s%s%s%s%s)", m->name, m->trial ? m->trial : "",
                  m->trial ? ", " : "", a->key, a->key[0] ? "=" : "", word);

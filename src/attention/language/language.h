@@ -85,7 +85,7 @@ enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
                           const struct oa_word *w);
 
 /* Word i of "one|two|three" into `word`; false past the end. */
-bool oa_choice_word(const char *choices, int i, char *word, size_t size);
+bool oa_choice_at(const char *choices, int i, char *word, size_t size);
 /* Whether word i of "one|two|three" is `word`; fast, since oracles call it for every pair. */
 bool oa_choice_is(const char *choices, int i, const char *word);
 

@@ -106,7 +106,7 @@ static const char *choice_at(const char *choices, int i)
     return s;
 }
 
-bool oa_choice_word(const char *choices, int i, char *word, size_t size)
+bool oa_choice_at(const char *choices, int i, char *word, size_t size)
 {
     const char *s = choice_at(choices, i);
     if (s)
@@ -126,7 +126,7 @@ static int choice_index(const char *choices, const char *wanted)
     char word[64];
     if (strcmp(wanted, "favor#") == 0) /* the paper's name of sderf */
         wanted = "sderf";
-    for (int i = 0; oa_choice_word(choices, i, word, sizeof word); i++) {
+    for (int i = 0; oa_choice_at(choices, i, word, sizeof word); i++) {
         if (strcmp(word, wanted) == 0)
             return i;
     }
@@ -171,7 +171,7 @@ static int language_option_names(const struct oa_mechanism *m, char room[][64], 
             names[count++] = a->key;
         if (a->kind != OA_VALUE_CHOICE || keys_only)
             continue;
-        for (int i = 0; count < MOST_NAMES && oa_choice_word(a->choices, i, room[count], 64);
+        for (int i = 0; count < MOST_NAMES && oa_choice_at(a->choices, i, room[count], 64);
              i++, count++)
             names[count] = room[count];
     }
@@ -237,7 +237,7 @@ static enum oa_error option_set_choice(const struct oa_language_reader *r,
     char room[MOST_NAMES][64], hint[96];
     const char *names[MOST_NAMES];
     int count = 0;
-    while (count < MOST_NAMES && oa_choice_word(a->choices, count, room[count], sizeof room[0])) {
+    while (count < MOST_NAMES && oa_choice_at(a->choices, count, room[count], sizeof room[0])) {
         names[count] = room[count];
         count++;
     }

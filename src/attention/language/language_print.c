@@ -38,7 +38,7 @@ static void atom_print_value(const struct oa_argument *a, const struct oa_value 
     else if (a->kind == OA_VALUE_REAL)
         oa_text_real(out, v->number);
     else if (a->kind == OA_VALUE_CHOICE &&
-             oa_choice_word(a->choices, (int)v->number, word, sizeof word))
+             oa_choice_at(a->choices, (int)v->number, word, sizeof word))
         oa_text_printf(out, "%s", word);
     else
         oa_text_printf(out, "%s", v->text);

@@ -62,8 +62,8 @@ enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
 static enum oa_projection projection_kind(const struct oa_group *g)
 {
     char word[32];
-    oa_choice_word(projection_argument(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number,
-                   word, sizeof word);
+    oa_choice_at(projection_argument(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number,
+                 word, sizeof word);
     return oa_projection_of(word);
 }
 
