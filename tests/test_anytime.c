@@ -7,8 +7,8 @@
  */
 #include "testing.h"
 
-#include "report/report.h"
 #include "report/against.h"
+#include "report/report.h"
 
 #include <math.h>
 

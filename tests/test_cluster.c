@@ -39,8 +39,8 @@ static void test_a_wait_has_an_end(void **state)
     assert_true(oa_clock() - began < 5);
     assert_int_equal(ranks[1].e, OA_OK);
     assert_int_equal(ranks[2].e, OA_IO);
-    assert_non_null(
-        strstr(ranks[2].sentence, "rank 2 on host2 timed out after 0 s waiting for an answer from rank "));
+    assert_non_null(strstr(ranks[2].sentence,
+                           "rank 2 on host2 timed out after 0 s waiting for an answer from rank "));
     assert_true(ranks[0].cluster.waited >= 0.2);
 }
 

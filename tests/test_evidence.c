@@ -653,7 +653,8 @@ static void wrong_predictions_are_refused(void **state)
           STARTING("from: a", "compare.attentions: [softmax, random, linear]"),
           "variant b starts from a, which does not contain \"linear\"" },
         { "random worse than softmax",
-          "  variants: [{name: a, set: {compare.uniform_baseline: no}}, {name: b, from: a, set: {model.width: "
+          "  variants: [{name: a, set: {compare.uniform_baseline: no}}, {name: b, from: a, set: "
+          "{model.width: "
           "32}}]\n",
           "variant b starts from a, which has no uniform baseline" },
     };
@@ -697,7 +698,7 @@ static void changes_after_the_declaration_are_refused(void **state)
     assert_int_equal(json_array_size(declared.changed), 0);
     json_decref(declared.changed);
     e.variants[0].options.compare_max_seeds = 99; /* says how long to go on */
-    e.variants[0].options.compare_ranks = 2;       /* what makes the runs */
+    e.variants[0].options.compare_ranks = 2;      /* what makes the runs */
     e.variants[0].options.cluster_timeout = 30;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     change(FOLDER "/declared.json", "",

@@ -55,8 +55,7 @@ static void listen(void *argument, int level, const char *line)
     struct listener *l = argument;
     long done, all;
     assert_true(pthread_equal(pthread_self(), l->thread));
-    if (level == 0 &&
-        !strstr(line, "verbatim")) /* the text says one sentence again and again */
+    if (level == 0 && !strstr(line, "verbatim")) /* the text says one sentence again and again */
         snprintf(l->notice, sizeof l->notice, "%.500s", line);
     bool alone =
         strstr(line, ": step ") != NULL; /* a run that has nobody beside it speaks for itself */

@@ -670,8 +670,7 @@ static void test_small_words(void **state)
     oa_text_add(&text, "a b c b c b\na e", 15);
     expect_ok(oa_tokenizer_open_texts(context, "word:9", &text, NULL, &tok));
     assert_int_equal(oa_tokenizer_size(tok), 4);
-    assert_non_null(
-        strstr(last_notice, "3 words occur 2 times or more: 4 of 9 tokens"));
+    assert_non_null(strstr(last_notice, "3 words occur 2 times or more: 4 of 9 tokens"));
     assert_string_equal(oa_tokenizer_piece(tok, 1), "Ġb");
     expect_ids(tok, "a b\n c e", expected, 5);
     expect_ok(oa_tokenizer_decode(tok, expected, 5, &out));

@@ -284,8 +284,7 @@ static void test_ranks_must_divide_the_leaves(void **state)
     on_ranks(2, 60, sum_body, &(struct sum_task){ 3, 4, 0, expected, false }, ranks);
     assert_int_equal(ranks[0].e, OA_ARGUMENT);
     assert_non_null(
-        strstr(ranks[0].sentence,
-               "train.accumulate = 3 is not a multiple of the 2 ranks"));
+        strstr(ranks[0].sentence, "train.accumulate = 3 is not a multiple of the 2 ranks"));
 }
 
 /* 2 (R−1)/R of the array where each rank has one sum to give, as in Rabenseifner's algorithm

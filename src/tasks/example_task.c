@@ -65,9 +65,10 @@ static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa
         add_target_spacing(&w->texts.test, &targets);
     choose_bleu_tokens(c, o, &targets, w);
     if (has_rouge(w->task) && oa_is_unread_by_rouge(&targets))
-        oa_log(c, 0,
-               "ROUGE ignores all but letters a to z and digits, and most characters of the targets "
-               "are others: choose another measure (--metric bleu)");
+        oa_log(
+            c, 0,
+            "ROUGE ignores all but letters a to z and digits, and most characters of the targets "
+            "are others: choose another measure (--metric bleu)");
 }
 
 static struct oa_example_request data_request(const struct oa_options *o,
