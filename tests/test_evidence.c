@@ -726,6 +726,16 @@ static void changes_after_the_declaration_are_refused(void **state)
     oa_experiment_free(&e);
 }
 
+static void declare_init(const char *value)
+{
+    json_t *object;
+    assert_int_equal(oa_checksummed_read(context, FOLDER "/declared.json", "", &object), OA_OK);
+    json_t *options = json_object_get(json_object_get(object, "variants"), "b");
+    assert_int_equal(json_object_set_new(options, "train.init", json_string(value)), 0);
+    assert_int_equal(oa_checksummed_write(context, FOLDER "/declared.json", object), OA_OK);
+    json_decref(object);
+}
+
 /* What starts from what is declared, too; and nothing but that is there where nothing starts from
  * anything. */
 static void what_starts_from_what_is_declared(void **state)
@@ -742,6 +752,8 @@ static void what_starts_from_what_is_declared(void **state)
     assert_int_equal(oa_file_read(context, FOLDER "/declared.json", &text, &length), OA_OK);
     assert_int_equal(strstr(text, "\"train.init\":\"the comparison a\"") != NULL, 1);
     oa_free(text);
+    declare_init("the contest a");
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK); /* as older versions had it */
     e.variants[1].from = -1;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "train.init of the comparison b was declared as the comparison a "
@@ -939,7 +951,7 @@ static void pages_say_what_starts_from_what(void **state)
     oa_text_free(&text);
     json_t *root = oa_evidence_json(&j, 1),
            *comparisons = json_object_get(json_array_get(json_object_get(root, "experiments"), 0),
-                                          "comparisons");
+                                          "contests"); /* the key of earlier pages */
     assert_true(json_is_null(json_object_get(json_array_get(comparisons, 0), "from")));
     assert_string_equal(json_string_value(json_object_get(json_array_get(comparisons, 1), "from")),
                         "a");

@@ -21,6 +21,7 @@ struct oa_options oa_comparison_options(const struct comparison_session *t, int 
 {
     struct oa_options o = *t->r->options;
     snprintf(o.model_attention, sizeof o.model_attention, "%s", t->out->entries[entry].attention);
+    o.data_bleu_tokenize = t->asked.data_bleu_tokenize;
     o.train_seed += seed;
     o.train_steps = t->steps[entry];
     o.model_ffn = t->ffn[entry];

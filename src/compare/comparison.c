@@ -273,6 +273,8 @@ static enum oa_error open_comparison_data(struct comparison_session *t)
     OA_TRY(oa_comparison_check_options(t));
     OA_TRY(oa_comparison_vary_read(t));
     OA_TRY(oa_comparison_name_initial_run(t));
+    if (!t->r->overwrite)
+        OA_TRY(oa_comparison_file_keep_bleu(t->c, t->r->folder, &t->asked));
     OA_TRY(oa_workload_open(t->c, &t->asked, &t->workload));
     if (oa_workload_side(&t->workload, OA_VALIDATION).targets == 0)
         return oa_fail(

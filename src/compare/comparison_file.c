@@ -48,6 +48,22 @@ enum oa_error oa_comparison_file_write(oa_context *c, const char *folder, json_t
     return e;
 }
 
+enum oa_error oa_comparison_file_keep_bleu(oa_context *c, const char *folder, struct oa_options *o)
+{
+    static const char key[] = "data.bleu_tokenize";
+    char path[OA_PATH];
+    json_t *root;
+    OA_TRY(oa_path(c, path, folder, "contest.json"));
+    if (o->data_bleu_tokenize != OA_BLEU_TOKENIZE_AUTO || !oa_file_exists(path))
+        return OA_OK;
+    OA_TRY(oa_checksummed_read(c, path, remedy, &root));
+    const char *kept =
+        json_string_value(json_object_get(json_object_get(root, "fingerprint"), key));
+    enum oa_error e = kept ? oa_options_set(c, o, key, kept) : OA_OK;
+    json_decref(root);
+    return e;
+}
+
 int oa_comparison_file_find(const json_t *members, const char *attention, struct oa_member *out)
 {
     for (int i = 0; i < (int)json_array_size(members); i++) {

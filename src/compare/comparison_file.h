@@ -26,6 +26,9 @@ enum oa_error oa_comparison_file_read(oa_context *c, const char *folder, const j
                                       json_t **members);
 enum oa_error oa_comparison_file_write(oa_context *c, const char *folder, json_t *fingerprint,
                                        json_t *members);
+/* Where the data would decide on the tokenizer of BLEU, the one that the comparison began with: an
+ * older version may have decided otherwise. */
+enum oa_error oa_comparison_file_keep_bleu(oa_context *c, const char *folder, struct oa_options *o);
 /* The place of the attention, and its budget; -1: not a member. */
 int oa_comparison_file_find(const json_t *members, const char *attention, struct oa_member *out);
 /* The values that were chosen for the member, {"train.lr": "0.003"}, borrowed; NULL: none were. Set

@@ -146,14 +146,25 @@ static enum oa_error refuse_variant(oa_context *c, const struct oa_experiment *e
     return refuse_option(c, e, comparison, key, before, now);
 }
 
-/* Older versions declared options that are free now. */
-static void leave_out_free(json_t *variants)
+/* Older versions wrote "the contest one" for what is "the comparison one" now. */
+static void rename_init(json_t *options)
+{
+    static const char former[] = "the contest ";
+    const char *init = json_string_value(json_object_get(options, "train.init"));
+    if (init && strncmp(init, former, sizeof former - 1) == 0)
+        json_object_set_new(options, "train.init",
+                            json_sprintf("the comparison %s", init + sizeof former - 1));
+}
+
+/* Older versions declared options that are free now, and had another word for comparisons. */
+static void update_variants(json_t *variants)
 {
     const char *name, *key;
     json_t *options, *value;
     void *next;
     json_object_foreach(variants, name, options)
     {
+        rename_init(options);
         json_object_foreach_safe(options, next, key, value)
         {
             if (oa_declared_free(key))
@@ -165,7 +176,7 @@ static void leave_out_free(json_t *variants)
 static enum oa_error declaration_compare(oa_context *c, const struct oa_experiment *e,
                                          const json_t *before, const json_t *now)
 {
-    leave_out_free(json_object_get(before, "variants"));
+    update_variants(json_object_get(before, "variants"));
     json_t *was = json_object_get(before, "variants"), *is = json_object_get(now, "variants");
     const json_t *predicted = json_object_get(before, "predicts"),
                  *predicts = json_object_get(now, "predicts");

@@ -115,7 +115,7 @@ static json_t *experiment(const struct oa_judged *j)
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", e->name, "title",
                      oa_claim_text(e, "title"), "source", oa_claim_text(e, "source"), "verdict",
                      oa_judged_code(j), "declared", j->declared.date, "changed", changed(j),
-                     "predictions", predictions(j), "comparisons", evidence_comparisons_json(j),
+                     "predictions", predictions(j), "contests", evidence_comparisons_json(j),
                      "cost", record_cost_json(oa_judged_cost(j)));
 }
 

@@ -58,6 +58,12 @@ says c/results.json '"bleu_tokenize": "char"'
 expect 0 compare $comparison --seeds 1 --out c
 expect 2 compare $comparison --seeds 1 --out c --data.bleu_tokenize 13a
 says err 'data.bleu_tokenize was char, but it is 13a now'
+# One that began with another tokenizer than the text would have now, as of an older version, goes on with it.
+comparison=$(echo "$comparison" | sed 's/japanese/spaced/')
+expect 0 compare $comparison --seeds 1 --out older --data.bleu_tokenize char
+expect 0 compare $comparison --seeds 2 --out older
+says older/runs/attention-01/seed-2/config.json '"bleu_tokenize": "char"'
+says older/results.json '"bleu_tokenize": "char"'
 
 # The measure that the best model is chosen by.
 expect 0 train --task translate --data.train spaced.tsv $model --train.steps 6 --train.eval_every 2 --train.keep_best on \
