@@ -18,7 +18,7 @@ all: $(BUILD)/Makefile
 
 # The cache of a failed configuration is removed: the next one, with more installed, starts from scratch.
 $(BUILD)/Makefile: CMakeLists.txt
-	@cmake -S . -B $(BUILD) -DORTHANT_TESTS=OFF $(CMAKE_FLAGS) || \
+	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) || \
 	    { rm -rf $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles $(BUILD)/Makefile; \
 	      echo "make: configuration failed; \"tools/packages.sh build\" lists and installs what is missing" >&2; exit 1; }
 
@@ -45,7 +45,7 @@ test-quick:
 
 check:
 	@cmake -S . -B $(BUILD) -DORTHANT_TESTS=ON $(CMAKE_FLAGS) >/dev/null
-	@cmake --build $(BUILD) -j$(JOBS) >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS) --target $(if $(wildcard tests/$(T).c),$(T),all) >/dev/null
 ifdef F
 	@cd $(BUILD)/folders/$(T) && ORTHANT_FUNCTION='$(F)' ../../tests/$(T)
 else
