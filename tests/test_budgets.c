@@ -484,6 +484,7 @@ static void final_loss_is_on_all_of_the_text(void **state)
     assert_int_equal(oa_summary_make(h.c, &h.k, &s), OA_OK);
     oa_text_init(&t, h.c);
     oa_report_table(&h.k, &s, 0, &t);
+    join_lines(t.s);
     assert_non_null(strstr(t.s, "Losses are measured on 50 of the 1"));
     oa_text_cut(&t, 0);
     oa_report_html(&h.k, &s, &t);

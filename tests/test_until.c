@@ -255,6 +255,7 @@ static void absent_runs(void **state)
     struct oa_text table;
     oa_text_init(&table, c);
     oa_report_table(&a.comparison, &s, 0, &table);
+    join_lines(table.s);
     assert_non_null(strstr(table.s, "least-squares mean of the model attention + seed"));
     assert_non_null(strstr(table.s, "seeds"));
     assert_null(strstr(table.s, "failed"));

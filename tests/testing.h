@@ -66,4 +66,11 @@ static inline void memory_without(const char *pattern)
         cmocka_set_skip_filter(pattern);
 }
 
+/* A text whose lines are wrapped, on one line. */
+static inline void join_lines(char *text)
+{
+    for (; (text = strchr(text, '\n')); text++)
+        *text = ' ';
+}
+
 #endif

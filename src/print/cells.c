@@ -52,6 +52,31 @@ void oa_text_add_short(struct oa_text *out, const char *utf8, int width)
     oa_text_printf(out, "…%s", end);
 }
 
+void oa_text_wrap(struct oa_text *out, const char *text, int width)
+{
+    int at = 0;
+    while (*text) {
+        size_t blanks = strspn(text, " "), n = strcspn(text + blanks, " \n");
+        int wide = 0;
+        for (int i = 0, bytes; i < (int)n; i += bytes)
+            wide += character_width(text + blanks + i, &bytes);
+        if (at > 0 && n > 0 && at + (int)blanks + wide > width) {
+            oa_text_printf(out, "\n");
+            text += blanks;
+            blanks = 0;
+            at = 0;
+        }
+        oa_text_add(out, text, blanks + n);
+        at += (int)blanks + wide;
+        text += blanks + n;
+        if (*text == '\n') {
+            oa_text_printf(out, "\n");
+            text++;
+            at = 0;
+        }
+    }
+}
+
 /* ---- cells ---- */
 
 void oa_table_init(struct oa_table *t, oa_context *c, const struct oa_column *columns, int width)
@@ -122,7 +147,7 @@ static const char *title_line(const char *title, int number, char line[64])
     return line;
 }
 
-static int natural_width(const struct oa_table *t, int column)
+int oa_table_width(const struct oa_table *t, int column)
 {
     char line[64];
     int width = 0;
@@ -141,7 +166,7 @@ static int fit_widths(const struct oa_table *t, int limit, int *widths)
 {
     int total = GAP * (t->width - 1);
     for (int c = 0; c < t->width; c++)
-        total += widths[c] = natural_width(t, c);
+        total += widths[c] = oa_table_width(t, c);
     for (int c = 0; c < t->width && limit > 0 && total > limit; c++) {
         int spare = t->columns[c].shorten && widths[c] > NARROWEST ? widths[c] - NARROWEST : 0;
         int cut = spare < total - limit ? spare : total - limit;

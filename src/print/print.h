@@ -55,6 +55,7 @@ void oa_table_cell(struct oa_table *t, const char *format, ...) OA_PRINTF(2, 3);
  * as far as the columns that may be shortened allow (0 = no limit). Width is counted as a terminal
  * shows UTF-8. */
 void oa_table_text(const struct oa_table *t, int limit, struct oa_text *out);
+int oa_table_width(const struct oa_table *t, int column); /* of a column as plain text */
 void oa_table_markdown(const struct oa_table *t, struct oa_text *out);
 void oa_table_html(const struct oa_table *t, const char *caption, struct oa_text *out);
 void oa_markdown_text(struct oa_text *out, const char *text); /* escaped */
@@ -63,6 +64,10 @@ void oa_markdown_text(struct oa_text *out, const char *text); /* escaped */
  * what is not UTF-8 as "?"; line ends and tabs as they are. Returns the bytes that it has. */
 int oa_text_visible(const char *text, char shown[8]);
 int oa_text_width(const char *utf8); /* terminal columns */
+/* Of prose, and of tables as far as they can be narrow. */
+enum { OA_TERMINAL_WIDTH = 100 };
+/* Adds the text in lines of at most `width` columns as far as its words allow. */
+void oa_text_wrap(struct oa_text *out, const char *text, int width);
 /* Adds the text, with "…" in the place of its middle when it is wider: two specs often differ only
  * at their end. */
 void oa_text_add_short(struct oa_text *out, const char *utf8, int width);

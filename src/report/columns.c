@@ -85,7 +85,9 @@ static void choose_column(const struct oa_comparison *k, const struct oa_summary
 {
     const struct oa_measure *m =
         name == OA_COLUMN_MEASURE ? oa_comparison_measure(k, measure) : oa_compared_measure(k);
-    *out = (struct oa_shown_column){ name, &oa_report_columns[name], measure, m->decimals, "" };
+    *out = (struct oa_shown_column){
+        name, &oa_report_columns[name], measure, m->decimals, false, false, ""
+    };
     const char *title = out->column->title;
     if (name == OA_COLUMN_SCORE)
         oa_heading(m, oa_metric_word(k), out->title);
@@ -111,6 +113,25 @@ int oa_columns_choose(const struct oa_comparison *k, const struct oa_summary *s,
                 choose_column(k, s, names[i], m, &out[n++]);
     }
     return n;
+}
+
+const char oa_not_significant[] = "n.s.";
+
+void oa_column_make_brief(struct oa_shown_column *column)
+{
+    static const char *const titles[OA_COLUMNS] = {
+        [OA_COLUMN_BASELINE] = "against\nbaseline",
+        [OA_COLUMN_UNIFORM] = "against\nuniform",
+        [OA_COLUMN_TRAINABLE] = "trained\nparams",
+        [OA_COLUMN_TOKENS] = "training\ntokens",
+        [OA_COLUMN_PROCESSOR_SECONDS] = "CPU\ntime",
+        [OA_COLUMN_TOKENS_PER_SECOND] = "tokens\n/s",
+        [OA_COLUMN_SPEEDUP] = "speedup over\nfirst given",
+    };
+    column->brief = true;
+    column->only_words = column->name == OA_COLUMN_UNIFORM;
+    if (titles[column->name])
+        snprintf(column->title, sizeof column->title, "%s", titles[column->name]);
 }
 
 /* ---- values ---- */
@@ -231,16 +252,27 @@ bool oa_column_is_text(const struct oa_shown_column *column)
 
 /* ---- as text ---- */
 
+static const char *brief_words(const char *verdict)
+{
+    char words[OA_VERDICT];
+    if (strcmp(verdict, oa_against_words(OA_AGAINST_UNRESOLVED, false)) == 0)
+        return oa_not_significant;
+    return strcmp(verdict, oa_verdict_words(NULL, OA_VERDICT_UNIFORM, words)) == 0 ? "–" : verdict;
+}
+
 static void add_column_text(const struct oa_shown_column *column, const struct oa_column_value *v,
                             struct oa_table *t)
 {
     char number[OA_INTERVAL], low[OA_NUMBER], high[OA_NUMBER];
     int decimals = column->decimals;
     double x = v->number.mean;
-    switch (column->column->kind) {
+    const char *words = v->words.s;
+    if (column->brief && words)
+        words = brief_words(words);
+    switch (column->only_words ? OA_KIND_WORDS : column->column->kind) {
     case OA_KIND_WORDS:
     case OA_KIND_VERDICT:
-        oa_table_cell(t, "%s", v->words.s ? v->words.s : "");
+        oa_table_cell(t, "%s", words ? words : column->only_words ? "–" : "");
         break;
     case OA_KIND_NUMBER:
         oa_table_cell(t, "%s", column->column->print(number, x));
@@ -254,7 +286,7 @@ static void add_column_text(const struct oa_shown_column *column, const struct o
         break;
     case OA_KIND_DIFFERENCE:
         oa_print_plus_minus(number, v->itself ? (double)NAN : x, v->number.half, decimals);
-        oa_table_cell(t, v->words.s ? "%s %s" : "%s", number, v->words.s);
+        oa_table_cell(t, words ? "%s %s" : "%s", number, words);
         break;
     case OA_KIND_P:
         oa_table_cell(t, isnan(x) ? "–" : x < 0.0001 ? "<1e-4" : "%.4f", x);

@@ -64,6 +64,7 @@ struct oa_shown_column {
     const struct oa_report_column *column;
     int measure; /* of OA_COLUMN_MEASURE */
     int decimals;
+    bool brief, only_words; /* for the terminal: short words; no number before a verdict */
     char title[OA_LABEL];
 };
 enum { OA_MOST_COLUMNS = 16 + OA_MEASURES };
@@ -71,6 +72,9 @@ enum { OA_MOST_COLUMNS = 16 + OA_MEASURES };
 int oa_columns_choose(const struct oa_comparison *k, const struct oa_summary *s,
                       const unsigned char *names, size_t count,
                       struct oa_shown_column out[OA_MOST_COLUMNS]);
+/* For the terminal: a short heading and short words. */
+void oa_column_make_brief(struct oa_shown_column *column);
+extern const char oa_not_significant[]; /* in short words */
 /* Free the words of the value. */
 void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                         const struct oa_shown_column *column, oa_context *c,

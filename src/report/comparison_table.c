@@ -33,26 +33,124 @@ static const unsigned char cost_columns[] = { OA_COLUMN_TRAINABLE,
                                               OA_COLUMN_SPEEDUP };
 static const char costs_title[] = "Budget and cost, means over the seeds:";
 
-typedef void print_table(const struct oa_table *t, int limit, struct oa_text *out);
+enum { LONGEST_NAME = 32 }; /* longer ones widen the tables of the terminal */
 
-static void table_print_markdown(const struct oa_table *t, int limit, struct oa_text *out)
-{
-    (void)limit;
-    oa_table_markdown(t, out);
-}
-
-static void comparison_add_table(const struct oa_comparison *k, const struct oa_summary *s,
-                                 const unsigned char *names, size_t count, print_table *print,
-                                 int limit, struct oa_text *out)
+static void add_table_markdown(const struct oa_comparison *k, const struct oa_summary *s,
+                               const unsigned char *names, size_t count, struct oa_text *out)
 {
     struct oa_shown_column columns[OA_MOST_COLUMNS];
     struct oa_column titles[OA_MOST_COLUMNS + 1];
     struct oa_table t;
     int n = oa_columns_choose(k, s, names, count, columns);
     oa_columns_table(k, s, columns, n, titles, out->context, &t);
-    print(&t, limit, out);
+    oa_table_markdown(&t, out);
     oa_table_free(&t);
 }
+
+/* ---- on the terminal ---- */
+
+static int terminal_width(int limit)
+{
+    return limit > 0 && limit < OA_TERMINAL_WIDTH ? limit : OA_TERMINAL_WIDTH;
+}
+
+static bool is_too_wide(const struct oa_table *t, int limit)
+{
+    int name = oa_table_width(t, 0), total = name < LONGEST_NAME ? name : LONGEST_NAME;
+    for (int c = 1; c < t->width; c++)
+        total += 2 + oa_table_width(t, c);
+    return total > limit;
+}
+
+/* Leaves out, or reduces to its verdict, the column that the reader of a table can spare first. */
+static bool leave_out_one(struct oa_shown_column *columns, int *count)
+{
+    static const unsigned char spared[] = {
+        OA_COLUMN_BITS,    OA_COLUMN_HOLM,     OA_COLUMN_SECONDS_PER_STEP, OA_COLUMN_STEPS,
+        OA_COLUMN_SECONDS, OA_COLUMN_FROZEN,   OA_COLUMN_TOKENS,           OA_COLUMN_FLOPS,
+        OA_COLUMN_MEASURE, OA_COLUMN_BASELINE, OA_COLUMN_OWN_SCORE
+    };
+    for (size_t i = 0; i < sizeof spared; i++)
+        for (int c = *count - 1; c >= 0; c--) {
+            if (columns[c].name != spared[i] || columns[c].only_words)
+                continue;
+            columns[c].only_words = spared[i] == OA_COLUMN_BASELINE;
+            if (!columns[c].only_words)
+                memmove(&columns[c], &columns[c + 1], (size_t)(--*count - c) * sizeof *columns);
+            return true;
+        }
+    return false;
+}
+
+/* The perplexity is another form of the loss; next to a baseline the differences to it come before
+ * those to the best. */
+static bool is_for_files(const struct oa_comparison *k, enum oa_column_name name)
+{
+    return name == OA_COLUMN_PERPLEXITY ||
+           (k->baseline && (name == OA_COLUMN_TO_BEST || name == OA_COLUMN_HOLM));
+}
+
+static bool is_shown(const struct oa_shown_column *column, const struct oa_shown_column *shown,
+                     int count)
+{
+    for (int i = 0; i < count; i++)
+        if (shown[i].name == column->name && shown[i].measure == column->measure)
+            return true;
+    return false;
+}
+
+/* "Also in report.md: ppl, Holm p" */
+static void name_other_columns(const struct oa_shown_column *all, int count,
+                               const struct oa_shown_column *shown, int n, struct oa_text *out)
+{
+    const char *before = "Also in report.md: ";
+    for (int i = 0; i < count; i++) {
+        if (is_shown(&all[i], shown, n))
+            continue;
+        oa_text_printf(out, "%s", before);
+        for (const char *at = all[i].title; *at; at++)
+            if (*at != '\n')
+                oa_text_add(out, at, 1);
+            else if (at[-1] != '/')
+                oa_text_add(out, " ", 1);
+        before = ", ";
+    }
+    if (*before == ',')
+        oa_text_printf(out, ".\n");
+}
+
+/* As wide as the terminal as far as that can be, with long names cut only to fit `limit`. All
+ * columns are in report.md. */
+static void add_table_text(const struct oa_comparison *k, const struct oa_summary *s,
+                           const unsigned char *names, size_t count, int limit, struct oa_text *out,
+                           struct oa_text *notes)
+{
+    struct oa_shown_column all[OA_MOST_COLUMNS], shown[OA_MOST_COLUMNS];
+    struct oa_column titles[OA_MOST_COLUMNS + 1];
+    struct oa_table t;
+    int most = oa_columns_choose(k, s, names, count, all), n = 0;
+    bool open = false;
+    for (int i = 0; i < most; i++)
+        if (!is_for_files(k, all[i].name)) {
+            shown[n] = all[i];
+            oa_column_make_brief(&shown[n++]);
+        }
+    oa_columns_table(k, s, shown, n, titles, out->context, &t);
+    while (is_too_wide(&t, terminal_width(limit)) && leave_out_one(shown, &n)) {
+        oa_table_free(&t);
+        oa_columns_table(k, s, shown, n, titles, out->context, &t);
+    }
+    for (long i = 0; i < t.count; i++)
+        open |= strstr(t.cells[i], oa_not_significant) != NULL;
+    oa_table_text(&t, limit, out);
+    if (open)
+        oa_text_printf(notes, "%s: no significant difference at the level of 5 %%\n",
+                       oa_not_significant);
+    name_other_columns(all, most, shown, n, notes);
+    oa_table_free(&t);
+}
+
+/* ---- notes ---- */
 
 static void add_speed_note(const struct oa_comparison *k, struct oa_text *out)
 {
@@ -134,18 +232,29 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
     oa_report_dropout(k, s, out);
 }
 
+static void wrap_notes(struct oa_text *notes, int limit, struct oa_text *out)
+{
+    oa_text_wrap(out, notes->s ? notes->s : "", terminal_width(limit));
+    oa_text_free(notes);
+}
+
 void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, int limit,
                      struct oa_text *out)
 {
-    comparison_add_table(k, s, results_columns, sizeof results_columns, oa_table_text, limit, out);
-    table_add_notes(k, s, out);
+    struct oa_text notes;
+    oa_text_init(&notes, out->context);
+    add_table_text(k, s, results_columns, sizeof results_columns, limit, out, &notes);
+    table_add_notes(k, s, &notes);
+    wrap_notes(&notes, limit, out);
     oa_test_table(k, s, out);
     oa_text_printf(out, "\n%s\n\n", costs_title);
-    comparison_add_table(k, s, cost_columns, sizeof cost_columns, oa_table_text, limit, out);
-    add_speed_note(k, out);
+    add_table_text(k, s, cost_columns, sizeof cost_columns, limit, out, &notes);
+    add_speed_note(k, &notes);
+    wrap_notes(&notes, limit, out);
     oa_variances_table(k, limit, out);
-    table_add_failures(k, s, out);
-    oa_text_printf(out, "\n%s\n\n%s\n", s->conclusion, s->recommendation);
+    table_add_failures(k, s, &notes);
+    oa_text_printf(&notes, "\n%s\n\n%s\n", s->conclusion, s->recommendation);
+    wrap_notes(&notes, limit, out);
 }
 
 /* Everything but the table is plain text with specs in it, which hold characters that mean
@@ -174,15 +283,14 @@ void oa_report_markdown(const struct oa_comparison *k, const struct oa_summary *
     oa_text_printf(out, "**\n\n");
     oa_markdown_text(out, s->conclusion);
     oa_text_printf(out, "\n\n");
-    comparison_add_table(k, s, results_columns, sizeof results_columns, table_print_markdown, 0,
-                         out);
+    add_table_markdown(k, s, results_columns, sizeof results_columns, out);
     oa_text_printf(out, "\n");
     table_add_notes(k, s, &notes);
     table_add_failures(k, s, &notes);
     add_speed_note(k, &notes);
     add_escaped(&notes, out);
     oa_text_printf(out, "%s\n\n", costs_title);
-    comparison_add_table(k, s, cost_columns, sizeof cost_columns, table_print_markdown, 0, out);
+    add_table_markdown(k, s, cost_columns, sizeof cost_columns, out);
     oa_test_markdown(k, s, out);
     oa_variances_markdown(k, out);
     oa_parts_markdown(k, s, out);

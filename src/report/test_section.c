@@ -71,7 +71,9 @@ static void write_test(const struct oa_comparison *k, const struct oa_summary *s
 
 static void print_test_plain(const struct oa_table *t, const char *title, struct oa_text *out)
 {
-    oa_text_printf(out, "\n%s\n\n", title);
+    oa_text_printf(out, "\n");
+    oa_text_wrap(out, title, OA_TERMINAL_WIDTH);
+    oa_text_printf(out, "\n\n");
     oa_table_text(t, 0, out);
 }
 

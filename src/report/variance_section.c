@@ -98,12 +98,16 @@ static const char heading[] = "Sources of variance";
 void oa_variances_table(const struct oa_comparison *k, int limit, struct oa_text *out)
 {
     struct oa_table t;
+    struct oa_text notes;
     if (!k->vary.values)
         return;
+    oa_text_init(&notes, out->context);
     variance_make_table(k, out->context, &t);
     oa_text_printf(out, "\n%s:\n\n", heading);
     oa_table_text(&t, limit, out);
-    variance_add_notes(k, out);
+    variance_add_notes(k, &notes);
+    oa_text_wrap(out, notes.s ? notes.s : "", OA_TERMINAL_WIDTH);
+    oa_text_free(&notes);
     oa_table_free(&t);
 }
 

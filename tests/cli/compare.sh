@@ -43,7 +43,7 @@ done
 
 # A window as wide as the context is softmax: the same model, said and not tested.
 expect 0 compare $options --attention softmax --attention 'local(window=32)' --attention random --out twins
-says out 'local(window=32) is identical to softmax'
+says_wrapped out 'local(window=32) is identical to softmax'
 says twins/report.md '– | identical'
 says twins/results.json '"identical_with": 0'
 
@@ -71,13 +71,13 @@ for equal in tokens time params flops; do
     says equal-$equal/results.json "\"equal\": \"$equal\""
     case $equal in
     tokens) holds 's == 12 && r == 12' steps; holds 's < r' trainable; holds 's > r + step' flops ;;
-    time) says out 'the same.* time'; holds 's < r' trainable ;;
+    time) says_wrapped out 'the same.* time'; holds 's < r' trainable ;;
     params) holds 's == 12 && r == 12' steps; holds 's == r' trainable ;;
     flops) holds 's == 12 && r > 12' steps; holds 's < r' trainable; holds 's - r < step && r - s < step' flops ;;
     esac
 done
 expect 0 compare $options --equal time --train.seconds 0.05 --attention softmax --out time
-says out 'processor'
+says out 'CPU'
 says time/runs/attention-01/seed-1/pace.json '"seconds":0.05'
 expect 2 compare $options --train.seconds 1 --attention softmax --out other
 says err 'equal time'
@@ -88,4 +88,4 @@ says whole/results.json '"floor": true'
 says whole/report.md 'Losses are measured on all 2999 tokens of the validation text but its first'
 expect 0 compare $options --compare.uniform_baseline off --train.final_tokens 64 --attention softmax --out bare
 grep -q 'floor' bare/report.md && fail "a comparison without a uniform baseline mentions one"
-says out 'Losses are measured on 64 of the 3000 tokens'
+says_wrapped out 'Losses are measured on 64 of the 3000 tokens'

@@ -159,7 +159,7 @@ restore
 "$orthant" doctor | grep -q avx2 || exit 0
 expect 0 compare $options $pair --seeds 4 --out a --isa ref
 says err 'another machine'
-says out 'trained on 2 machines: their losses are comparable'
+says_wrapped out 'trained on 2 machines: their losses are comparable'
 says a/results.json '"machine": .*, ref, '
 expect 0 compare $options $pair --seeds 2 --equal time --out time
 expect 2 compare $options $pair --seeds 2 --equal time --out time --isa ref
@@ -177,7 +177,7 @@ DNNL_MAX_CPU_ISA=AVX2
 export DNNL_MAX_CPU_ISA
 expect 0 compare $options $pair --seeds 4 --out a
 says err "another machine (.*, $here, .*; this one: .*, $other, "
-says out 'trained on 2 machines: their losses are comparable'
+says_wrapped out 'trained on 2 machines: their losses are comparable'
 expect 2 compare $options $pair --seeds 2 --equal time --out time
 says err 'where the same time is another budget'
 unset DNNL_MAX_CPU_ISA

@@ -28,8 +28,8 @@ export PATH
 # Lines as they are compared: no numbers, no verdicts, one blank between words.
 shape() {
     sed -e 's/ *\[[^]]*…[^]]*\]//g' -e 's/ ±[0-9.]*//g' -e 's/\(−\|+\|-\)\{0,1\}[0-9][0-9.,]*\([kMGT]\|e-[0-9]*\)\{0,1\}/N/g' \
-        -e 's/ \(lowest loss\|best\|no significant difference\|practically worse\|practically better\|worse\|better\)\( \|$\)/ /g' \
-        -e 's/ \(equivalent\|undecided\|uniform baseline\|no significant difference\|worse\|better\)\( \|$\)/ /g' \
+        -e 's/ \(lowest loss\|best\|n\.s\.\|no significant difference\|practically worse\|practically better\|worse\|better\)\( \|$\)/ /g' \
+        -e 's/ \(equivalent\|undecided\|uniform baseline\|n\.s\.\|no significant difference\|worse\|better\)\( \|$\)/ /g' \
         -e 's/ \(–\|N\)\( \|$\)/ N /g' -e 's/\(─\)\{1,\}/─/g' -e 's/  */ /g' -e 's/^ //' -e 's/ $//'
 }
 

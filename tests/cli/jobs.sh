@@ -26,7 +26,7 @@ says automatic/runs/attention-01/seed-1/result.json ', 1 of 2 threads"'
 
 # Speeds are measured once, on all threads, and in all forms of the report.
 says two/speed.json ', 2 threads"'
-says out 'tokens/s and ms/step: medians of [0-9]* timing rounds'
+says_wrapped out 'tokens/s and ms/step: medians of [0-9]* timing rounds'
 says out 'speedup over'
 says two/report.md 'speedup over'
 says two/report.html 'signed ranks'

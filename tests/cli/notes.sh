@@ -16,7 +16,7 @@ expect 0 train $options --model.attention softmax --out other
 expect 0 compare $options --seeds 1 --attention softmax --attention 'linear(map=cos)' --out comparison
 says err "$idle"
 says err "$signs"
-says out "^$idle"
+says_wrapped out "$idle"
 says comparison/report.html "$idle"
 [ "$(grep -c 'to drop' out)" -eq 1 ] || fail "softmax is in the footnote"
 

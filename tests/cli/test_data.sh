@@ -64,7 +64,7 @@ says err 'data.test = one.txt has fewer than 2 tokens'
 # A comparison: means of what its models get from eval; it goes on with the same test data alone.
 compare="compare $small --attention softmax --attention linear --seeds 2 --compare.uniform_baseline off --out c"
 expect 0 $compare --data.test test.txt --compare.tune train.lr=1e-3,1e-2
-says out 'On the test data, 2999 tokens, used for no choice'
+says_wrapped out 'On the test data, 2999 tokens, used for no choice'
 says c/report.md 'On the test data, 2999 tokens'
 says c/report.html 'On the test data, 2999 tokens'
 grep -q '"test":' c/tune/attention-01/*/seed-*/result.json && fail "trials looked at the test data"

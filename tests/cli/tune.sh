@@ -20,11 +20,11 @@ grep -q '"lr": 0.001,' whole/results.json && fail "a tuned option stands among t
 says err 'The best train.lr of softmax, 0.01, is the largest that was tried: try larger ones'
 for file in out whole/report.md whole/report.html; do
     says $file 'lr=0.01'
-    says $file 'Tuned for each attention: train.lr, the best of 3 settings on a held-out part of the training text'
-    says $file '6 runs with [0-9.]*[MG] FLOPs, in addition to the [0-9.]*[MG] of the comparison'
-    says $file 'other than those of the comparison, on the last 10 % of the training text (2700 tokens)'
-    says $file 'Cost of tuning: 6 runs, 120 steps, '
-    says $file 'is the largest that was tried'
+    says_wrapped $file 'Tuned for each attention: train.lr, the best of 3 settings on a held-out part of the training text'
+    says_wrapped $file '6 runs with [0-9.]*[MG] FLOPs, in addition to the [0-9.]*[MG] of the comparison'
+    says_wrapped $file 'other than those of the comparison, on the last 10 % of the training text (2700 tokens)'
+    says_wrapped $file 'Cost of tuning: 6 runs, 120 steps, '
+    says_wrapped $file 'is the largest that was tried'
 done
 says whole/report.html 'Sensitivity to train.lr'
 says whole/results.json '"grid": "train.lr=0.001,0.01,0.003"'
@@ -118,7 +118,7 @@ same a b
 # A value that diverges is a result; an attention that diverges with every value is named.
 wild="--train.optimizer sgd --train.clip 0 --quiet"
 expect 0 compare $options $wild --attention softmax --compare.tune 'train.lr=1000,0.1' --out wild
-says out 'Diverged in tuning: softmax with train.lr=1000\.'
+says_wrapped out 'Diverged in tuning: softmax with train.lr=1000\.'
 says wild/report.html '>diverged<'
 says wild/results.json '"loss": null'
 grep -q '"steps":[1-9][0-9]*,' wild/tune/attention-01/train.lr=1000/seed-1000001/result.json ||

@@ -17,8 +17,8 @@ runs() { # FOLDER: runs that were made, "attention-01/seed-1" …
 
 # Resolved at once: losses differ by much less than this margin, as soon as an interval has an end.
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 2 --out early
-says out 'linear and local(window=4) are equivalent to the baseline, softmax: within 2 nats'
-says out 'All comparisons are resolved after'
+says_wrapped out 'linear and local(window=4) are equivalent to the baseline, softmax: within 2 nats'
+says_wrapped out 'All comparisons are resolved after'
 field early/results.json '"ending": "resolved"' >/dev/null
 [ "$(runs early | grep -c attention-04)" = 3 ] || fail "the floor does not have three seeds"
 made=$(runs early | grep -c attention-01)
@@ -35,7 +35,7 @@ same before after
 
 # Not resolved: a margin of next to nothing, and few seeds. Without a baseline it is about the lowest loss.
 expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.max_seeds 6 --budget 2min --out most
-says out 'unresolved after 6 seeds, the limit set by compare.max_seeds'
+says_wrapped out 'unresolved after 6 seeds, the limit set by compare.max_seeds'
 field most/results.json '"ending": "seeds used up"' >/dev/null
 field most/results.json '"budget_seconds": 120,' >/dev/null
 [ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
@@ -106,7 +106,7 @@ killed_again_and_again() {
 
 # A budget that is used up: the first round is made in any case. What was spent is kept, and more of it goes on.
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s --out budget
-says out 'another round would exceed the budget'
+says_wrapped out 'another round would exceed the budget'
 field budget/results.json '"ending": "budget used up"' >/dev/null
 [ "$(runs budget | wc -l)" = 4 ] || fail "more than the first round was made"
 spent=$(field budget/spending.json '"clock":[0-9.]*')
@@ -119,7 +119,7 @@ expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.
 [ "$(runs budget | wc -l)" = 15 ] || fail "a larger budget did not go on: $(runs budget | wc -l) runs"
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s \
     --compare.max_seeds 4 --out budget
-says out 'unresolved after 4 seeds, the limit set by compare.max_seeds' # what is there costs nothing
+says_wrapped out 'unresolved after 4 seeds, the limit set by compare.max_seeds' # what is there costs nothing
 sed -i 's/"clock":/"clock":9/' budget/spending.json
 expect 1 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --out budget
 says err 'spending.json'
@@ -147,5 +147,5 @@ refused 'the first attention sets the time' --until-resolved --equal time --base
 
 # Any number of looks without a baseline: verdicts among all, by the same intervals.
 expect 0 compare $options $three --sequential --margin 2 --seeds 6 --out looks
-says out 'Verdicts are valid at any number of interim analyses'
-says out 'equivalent to'
+says_wrapped out 'Verdicts are valid at any number of interim analyses'
+says_wrapped out 'equivalent to'
