@@ -20,7 +20,7 @@ says err 'or train with train.precision f32'
 # Only softmax diverges, at step 3: a report that says so.
 expect 0 compare $options $wild --train.steps 3 --attention softmax --attention random --out some
 says out 'failed 2 of 2'
-says out 'softmax did not finish every run and cannot be compared'
+says_wrapped out 'softmax did not finish every run and cannot be compared'
 says err 'softmax, seed 2: step 3'
 
 # A measure that the task does not have, before any data are read.

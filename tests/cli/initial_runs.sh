@@ -17,7 +17,7 @@ comparison="$classify --seeds 3 --attention random --attention softmax --init pr
 expect 0 compare $comparison --out fine
 says err '^orthant: Every run starts from the run of the same attention in pre, and of the same seed where there is one, else of the first (of 3 from that of 1)'
 says err '^orthant: softmax: 19 of 21 tensors start with the values of pre/runs/attention-01/seed-1; not taken: classifier'
-says out 'else of the first (of 3 from that of 1): runs that share an initial run show less spread\.$'
+says_wrapped out 'else of the first (of 3 from that of 1): runs that share an initial run show less spread\.'
 [ "$(grep -c '"started_from": {' fine/results.json)" -eq 9 ] || fail "not every run says what it started from"
 says fine/results.json "\"model\": \"sha256:$(sha256sum <pre/runs/attention-02/seed-2/model.safetensors | cut -d ' ' -f 1)\""
 
