@@ -49,7 +49,7 @@ static void add_table_markdown(const struct oa_comparison *k, const struct oa_su
 
 /* ---- on the terminal ---- */
 
-static int terminal_width(int limit)
+static int table_terminal_width(int limit)
 {
     return limit > 0 && limit < OA_TERMINAL_WIDTH ? limit : OA_TERMINAL_WIDTH;
 }
@@ -136,7 +136,7 @@ static void add_table_text(const struct oa_comparison *k, const struct oa_summar
             oa_column_make_brief(&shown[n++]);
         }
     oa_columns_table(k, s, shown, n, titles, out->context, &t);
-    while (is_too_wide(&t, terminal_width(limit)) && leave_out_one(shown, &n)) {
+    while (is_too_wide(&t, table_terminal_width(limit)) && leave_out_one(shown, &n)) {
         oa_table_free(&t);
         oa_columns_table(k, s, shown, n, titles, out->context, &t);
     }
@@ -234,7 +234,7 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
 
 static void wrap_notes(struct oa_text *notes, int limit, struct oa_text *out)
 {
-    oa_text_wrap(out, notes->s ? notes->s : "", terminal_width(limit));
+    oa_text_wrap(out, notes->s ? notes->s : "", table_terminal_width(limit));
     oa_text_free(notes);
 }
 
