@@ -431,7 +431,7 @@ asked() { # RANKS FOLDER COUNT SENTENCE WORD...: the last of these ranks, when t
 }
 asked 3 asked 3 'rank 2 on .*: stopped by signal 15 after step' $comparison
 asked 3 asked-tuning 3 'rank 2 on .*: stopped by signal 15 after step' $comparison --compare.tune train.lr=1e-3,3e-3
-asked 3 asked-idle 2 'rank 2 on .*: stopped by signal 15; the same command' compare --config tiny.yaml --attention softmax \
+asked 3 asked-idle 2 'rank 2 on .*: stopped by signal 15; run the same command again' compare --config tiny.yaml --attention softmax \
     --seeds 2 --compare.uniform_baseline off --train.accumulate 2 $quickly
 asked 2 asked-group 1 '.*stopped by signal 15' $comparison --compare.ranks 2
 
