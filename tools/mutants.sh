@@ -68,8 +68,8 @@ units() { # FILE
     esac
 }
 
-# Swapped arguments of other types are no mistake that anybody makes: the compiler refuses them.
-types="-w -Werror=int-conversion -Werror=incompatible-pointer-types"
+# Swapped arguments of other types are no mistake that anybody makes, and a name that is gone makes a patch stale: errors.
+types="-w -Werror=implicit-function-declaration -Werror=int-conversion -Werror=incompatible-pointer-types"
 
 compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
     for unit in $(units "$1"); do
