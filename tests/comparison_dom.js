@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a report as its readers see it and holds it to results.json, which comparison_dom.sh puts beside it as `results`.
+// Reads a report as its readers see it and holds it to results.json, which comparison_dom.sh puts next to it as `results`.
 // What is shown is parsed and compared with the number itself, and what is drawn measured by the ticks of its axis, so
 // nothing here knows how the program prints or draws.
 'use strict';
@@ -45,7 +45,7 @@ const own = (cell) => plain(Array.from(cell.childNodes).filter((n) => n.nodeType
 const smalls = (cell) => all('small', cell).map((s) => plain(s.textContent));
 const bodyRows = (table) => all('tbody tr', table).map((r) => Array.from(r.cells));
 
-// Do contenders have different numbers of seeds? Then what stands beside one another is adjusted for missing ones.
+// Do contenders have different numbers of seeds? Then what is next to one another is adjusted for missing ones.
 const made = results.entries.filter((e) => !e.floor && !e.statistics.failed_runs).map((e) => e.statistics.runs_made);
 const uneven = Math.min(...made) < Math.max(...made);
 const isPlain = (e) => !uneven && e.statistics.runs_made === Math.max(...made);
@@ -153,7 +153,7 @@ function scaleOf(svg, horizontal) {
   const ticks = all(':scope > text.tick', svg)
     .filter((t) => (t.getAttribute('text-anchor') === 'middle') === horizontal)
     .map((t) => ({ value: Number(t.textContent.replace(/[−]/, '-').replace('k', 'e3').replace('M', 'e6')),
-                   // the mark, which is to a tenth of a pixel, stands right before its text
+                   // the mark, which is to a tenth of a pixel, is right before its text
                    at: Number(/M([\d.]+) ([\d.]+)/.exec(t.previousElementSibling.getAttribute('d'))[horizontal ? 1 : 2]) }));
   check(ticks.length > 1, `an axis with ${ticks.length} ticks in ${(svg.closest('section') || {}).id}`);
   const first = ticks[0], last = ticks[ticks.length - 1];

@@ -23,7 +23,7 @@ comparison() { # FOLDER OPTION...
         { cat err >&2; exit 1; }
 }
 
-look() { # FOLDER NAME WIDTH OPTION...: the page with the checks and the results beside it, as the browser ends with it
+look() { # FOLDER NAME WIDTH OPTION...: the page with the checks and the results next to it, as the browser ends with it
     page=$2 width=$3
     {
         cat "$1/report.html"
@@ -69,7 +69,7 @@ lie '"verdict_text": "[a-z ]*"' '"verdict_text": "identical"' pairs
 lie '"margin": 0.05' '"margin": 0.06' differences
 lie '"chosen": 3' '"chosen": 0' tuning
 
-# Attentions with different numbers of seeds: what is read beside one another is adjusted for missing ones.
+# Attentions with different numbers of seeds: what is read next to one another is adjusted for missing ones.
 comparison tests --until-resolved --baseline linear --margin 0.15 --compare.max_seeds 9
 right tests uneven 1200
 grep -q 'adjusted for missing seeds' uneven.dom || { echo "no attention has more seeds" >&2; exit 1; }

@@ -48,7 +48,7 @@ grep -q 'width 1400 dark true' found || { echo "the page is not dark" >&2; exit 
 expect maps 2 'mixer has no map'
 expect maps 8 'aria-sort="none"'
 expect maps 0 '<b>a'
-inspect long run --text "$(head -c 50 text.txt)" # too many tokens to write beside a map in a card
+inspect long run --text "$(head -c 50 text.txt)" # too many tokens to write next to a map in a card
 look long 400 3000
 inspect cross pairs --text "a b c" --target "B" # 5 tokens and an end, 1 and a beginning
 look cross 1024 200

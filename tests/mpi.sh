@@ -186,7 +186,7 @@ checkpointed() { # FOLDER STEP: is there a checkpoint of that step or a later on
     [ "${newest:-0}" -ge "$2" ]
 }
 
-# gives_up RANK FOLDER SENTENCE: that rank of those below mpirun, number $pid, stands still, and the others end
+# gives_up RANK FOLDER SENTENCE: that rank of those below mpirun, number $pid, hangs, and the others end
 gives_up() {
     victim=$(workers | sed -n $(($1 + 1))p)
     kill -STOP "$victim"

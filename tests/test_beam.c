@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Beam search over a model that is a table: a beam that is wide enough finds what an enumeration of
  * all sequences finds, a beam of one is greedy, and a source's result does not depend on those
- * beside it. */
+ * next to it. */
 #include "testing.h"
 
 #include "decode/beam.h"

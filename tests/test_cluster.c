@@ -72,7 +72,7 @@ static void test_who_stands_still_is_named(void **state)
             fail_msg("rank %d: %s", r, ranks[r].sentence);
 }
 
-/* Each waits for a message of the one before it, and so all for the first, which stands still. */
+/* Each waits for a message of the one before it, and so all for the first, which hangs. */
 static void *chain_body(void *argument)
 {
     struct rank *r = argument;

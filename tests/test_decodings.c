@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Decoders that read a source, token by token against the whole; and several side by side: a row
- * has the bits that it has alone, whatever rows there are beside it, and rows that are chosen go on
- * as what they were. */
+ * has the bits that it has alone, whatever rows there are next to it, and rows that are chosen go
+ * on as what they were. */
 #include "testing.h"
 
 #include "model/model.h"

@@ -397,7 +397,7 @@ static void patches_are_squares_of_pixels(void **state)
     }
     check_patch_batch(&e, bytes);
     oa_examples_close(&e);
-    /* the side stands in the file */
+    /* the side is in the file */
     assert_int_equal(oa_tokenizer_save(context, tok, "ex.patch.json"), OA_OK);
     assert_int_equal(oa_tokenizer_load(context, "ex.patch.json", &read), OA_OK);
     assert_int_equal(oa_tokenizer_patch(read), 4);

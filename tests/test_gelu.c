@@ -92,7 +92,7 @@ static void gradients_by_table_have_the_bits_of_vectors(void **state)
     }
 }
 
-/* Whole vectors and what is left over; what stands behind is not touched. */
+/* Whole vectors and what is left over; what follows is not touched. */
 static void short_arrays_are_written_exactly(void **state)
 {
     struct fixture *f = *state;

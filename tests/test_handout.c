@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* ---- gradients that go out beside the backward pass ---- */
+/* ---- gradients that go out next to the backward pass ---- */
 
 enum { ROWS = 4, WIDE = 768, LAYERS = 3, BACKWARDS = 3 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * First values from a trained run (train.init), tensor by tensor and bit by bit: what is taken is
- * what stands in the other run's model.safetensors, what is not taken is what a run without it
+ * what is in the other run's model.safetensors, what is not taken is what a run without it
  * begins with. And that runs go on, that threads make no difference, what is refused, and that it
  * helps. */
 #include "base/safetensors.h"

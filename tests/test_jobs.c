@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs side by side: the same files for any number of jobs and threads, after a stop, and beside
+ * Runs side by side: the same files for any number of jobs and threads, after a stop, and next to
  * runs that fail. */
 #include "compare/comparison.h"
 #include "setups.h"
@@ -58,7 +58,7 @@ static void listen(void *argument, int level, const char *line)
     if (level == 0 && !strstr(line, "verbatim")) /* the text says one sentence again and again */
         snprintf(l->notice, sizeof l->notice, "%.500s", line);
     bool alone =
-        strstr(line, ": step ") != NULL; /* a run that has nobody beside it speaks for itself */
+        strstr(line, ": step ") != NULL; /* a run that has nobody next to it speaks for itself */
     if (level != 1 || sscanf(line, "%ld of %ld runs", &done, &all) != 2 || alone)
         return;
     l->progress++;
@@ -391,7 +391,7 @@ static void a_refusal_of_the_caller_stops_all(void **state)
     shell("rm -rf test_jobs_runs");
 }
 
-/* ---- contexts beside each other ---- */
+/* ---- contexts next to each other ---- */
 
 static void spin(void *argument, long item, const struct oa_worker *w)
 {

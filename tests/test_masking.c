@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hidden parts of a text: how many, which, what stands in their place, whatever the rows of a
+ * Hidden parts of a text: how many, which, what is in their place, whatever the rows of a
  * batch; and that a model finds what it could not know from how often each token comes. */
 #include "testing.h"
 

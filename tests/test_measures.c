@@ -203,9 +203,9 @@ static void against_a_baseline(void **state)
     assert_null(strstr(t.s, "ppl"));
     oa_text_free(&t);
     t = text_of(&m, oa_report_html);
-    has(t.s, "−5.92<small>−6.66 … −5.17</small>");             /* to the highest */
-    has(t.s, "−3.08 [−3.63 … −2.54]");                         /* to the baseline, beside its bar */
-    has(t.s, "<b>worse</b>−2.83<small>−3.23 … −2.44</small>"); /* softmax against more */
+    has(t.s, "−5.92<small>−6.66 … −5.17</small>"); /* to the highest */
+    has(t.s, "−3.08 [−3.63 … −2.54]");             /* to the baseline, next to its bar */
+    has(t.s, "<b>worse</b>−2.83<small>−3.23 … −2.44</small>");  /* softmax against more */
     has(t.s, "<b>better</b>+2.83<small>+2.44 … +3.23</small>"); /* and more against softmax */
     has(t.s, ">84.12<small>± 0.49</small>");
     oa_text_free(&t);
@@ -442,7 +442,7 @@ static void no_score(void **state)
     make(&m, 0, ACCURACY);
     for (int i = 0; i < MOST; i++)
         m.runs[i][5].failed = true;
-    judge(&m); /* nothing can be compared, and who was right more often still stands first */
+    judge(&m); /* nothing can be compared, and who was right more often still is first */
     assert_int_equal(m.summary.reference, -1);
     for (int i = 1; i < MOST; i++)
         assert_true(m.summary.entries[m.summary.order[i - 1]].scores[ACCURACY].mean >=

@@ -167,7 +167,7 @@ static double surprise(const float *logits, long n, int32_t token)
     return log(sum);
 }
 
-/* Each token but the first once, from what stands before it in its window, read token by token. */
+/* Each token but the first once, from what comes before it in its window, read token by token. */
 static double surprise_of_text(struct oa_trained *t, const int32_t *ids, size_t count)
 {
     struct oa_decoding decoding;
@@ -348,7 +348,7 @@ static void going_on_counts_on(void **state)
     oa_close(c);
 }
 
-/* Losses of a model that stands still and always gets the same rows: all that changes is what is
+/* Losses of a model that hangs and always gets the same rows: all that changes is what is
  * dropped. */
 static void losses_of_masks(oa_context *c, const char *dropout, const char *accumulate,
                             double losses[STEPS])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decoding states, beside what `orthant verify` proves of them: they are as small as is claimed,
+ * Decoding states, next to what `orthant verify` proves of them: they are as small as is claimed,
  * allocate nothing once they are warm, are copied and used again, do not depend on threads; tables
  * end where they end. */
 #include "testing.h"

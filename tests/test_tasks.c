@@ -746,7 +746,7 @@ static void models_that_cannot_generate_are_rejected(void **state)
         assert_int_equal(
             t.refused,
             i < 2 ? 0
-                  : 5); /* performer, fitted to all queries in four ways, and so beside others */
+                  : 5); /* performer, fitted to all queries in four ways, and so next to others */
     }
     oa_tokenizer_close(t.tok);
     oa_device_close(t.d);

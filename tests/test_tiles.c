@@ -271,7 +271,7 @@ static float sum_of_steps(const struct fixture *f, const struct oa_gemm *g, long
 }
 
 /* Numbers of every size, of which few sums have one that is none, and of those like the numbers of
- * a model. What stands behind the rows of A, up to 32 of k, is not multiplied, also where it is no
+ * a model. What follows the rows of A, up to 32 of k, is not multiplied, also where it is no
  * number. */
 static void
 compare_with_the_manual(struct fixture *f, const struct oa_kernels *k, const long sizes[3][3],

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time by the clock and of the processor
-# (`bare` and `mpi`, which mostly wait, go on beside the others, whose processor time then has theirs). What was skipped
+# (`bare` and `mpi`, which mostly wait, go on next to the others, whose processor time then has theirs). What was skipped
 # comes last but one and says why; the last line is the result. It counts the tests of ctest, and of a stage without any
 # the stage. Build folders (build, build-asan, …) are kept, so a second run is quick; ccache is used where there is one.
 set -u
@@ -201,7 +201,7 @@ bare() {
     outcome bare
 }
 
-# ---- what goes on beside the stages, in a group of processes that ends with this one
+# ---- what goes on next to the stages, in a group of processes that ends with this one
 
 wanted() { # STAGE
     case " $stages " in *" $1 "*) ;; *) return 1 ;; esac

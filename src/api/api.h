@@ -40,7 +40,7 @@ enum oa_error oa_compare_check(const oa_config *config, const char *folder);
 enum oa_error oa_emit(const struct oa_output *out, struct oa_text *text);
 bool oa_wants_text(const struct oa_output *out);
 bool oa_wants_json(const struct oa_output *out);
-/* Adds a name that stands in a line: its line ends are shown as \x0a. */
+/* Adds a name that is in a line: its line ends are shown as \x0a. */
 void oa_name_add(struct oa_text *text, const char *name);
 /* Adds a JSON value, indented, with a line end, and frees it. */
 void oa_json_add(struct oa_text *text, json_t *value);

@@ -66,7 +66,7 @@ static enum oa_error write_text(oa_context *c, const char *path, struct oa_text 
     return e;
 }
 
-/* "docs/evidence.md" without its ending: beside it are .json, and the folder of the charts. */
+/* "docs/evidence.md" without its ending: next to it are .json, and the folder of the charts. */
 static void base_of(const char *page, char out[OA_PATH])
 {
     snprintf(out, OA_PATH, "%s", page);
@@ -184,7 +184,7 @@ static enum oa_error set_initial_comparison(const struct gathering *g,
         return oa_fail(g->c, OA_IO,
                        "%s: the comparison %s starts from the runs of %s, and these are not there: "
                        "there is no %s; remove "
-                       "%s.json beside that folder to run them again",
+                       "%s.json next to that folder to run them again",
                        e->name, v->name, from, file, from);
     return oa_options_set(g->c, o, "train.init", path);
 }

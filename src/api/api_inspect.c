@@ -68,7 +68,7 @@ static enum oa_error encode_source(struct inspecting *n, struct inspected_readin
     return end_segment(to, 1);
 }
 
-/* What a decoder reads beside an encoder: all of the target but its end. */
+/* What a decoder reads next to an encoder: all of the target but its end. */
 static enum oa_error encode_target(struct inspecting *n)
 {
     OA_TRY(add_special(n, &n->main, n->layout ? n->layout->target_begin : NULL));

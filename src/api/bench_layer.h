@@ -23,7 +23,7 @@ struct oa_layer_cost {
     char why_not[600]; /* a sentence: this attention has no such layer, or too large a one. Empty:
                           measured */
 };
-/* What the layer is refused for stands in why_not and is no failure. A pass that takes long is not
+/* What the layer is refused for is in why_not and is no failure. A pass that takes long is not
  * repeated. OA_INTERRUPTED when a stop was asked for: what is in out then is no measurement. */
 enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what,
                                struct oa_layer_cost *out);

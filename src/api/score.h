@@ -55,7 +55,7 @@ struct score_row {
     struct {
         const char *name;
         double value;
-    } part[SCORE_PARTS]; /* beside it in JSON */
+    } part[SCORE_PARTS]; /* next to it in JSON */
     int parts;
 };
 void score_row_begin(struct score_row *row, oa_context *c);

@@ -8,7 +8,7 @@
  *       attentions: [softmax, "local(window=16)"]     a list, for the options that are written so:
  * one item a line
  *
- * Whatever else stands in the file is refused with its line: an option that is spelled wrong must
+ * Whatever else is in the file is refused with its line: an option that is spelled wrong must
  * not be ignored. One section is passed over: `claim`, a map, says of an experiment what its
  * comparisons are to answer (evidence/evidence.h).
  */

@@ -81,8 +81,8 @@ struct oa_inspection {
     long capacity;
 };
 /* Runs the model forward on one sequence (rows = 1), and on its source where it has an encoder
- * beside a decoder, and keeps what entered each attention layer and what came out. The tape is used
- * up. Close also after an error. */
+ * next to a decoder, and keeps what entered each attention layer and what came out. The tape is
+ * used up. Close also after an error. */
 enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                              const struct oa_sequences *source, struct oa_inspection *out);
 /* The same, with the maps, what they say, and the proof of them. */
@@ -116,7 +116,7 @@ struct oa_inspected {
     long checkpoint; /* step of the checkpoint that was looked at; -1: the finished model */
     const struct oa_inspection *what;
     const struct oa_token_names *queries,
-        *source; /* of oa_model_stack; of an encoder beside a decoder, or NULL */
+        *source; /* of oa_model_stack; of an encoder next to a decoder, or NULL */
 };
 const struct oa_token_names *oa_view_queries(const struct oa_inspected *s,
                                              const struct oa_layer_view *v);

@@ -18,7 +18,7 @@ static json_t *token_names_json(const struct oa_token_names *t)
     return list;
 }
 
-/* Rounded to 1e-4: a map is looked at, and what is computed from it stands beside it. */
+/* Rounded to 1e-4: a map is looked at, and what is computed from it is next to it. */
 static json_t *map_rows_json(const struct oa_layer_view *v, long head)
 {
     json_t *rows = json_array();

@@ -167,7 +167,7 @@ static void add_map(struct oa_text *out, const struct oa_inspected *s,
     oa_text_printf(out, "</li>\n");
 }
 
-/* Pixels that a card should have: enough for a legible cell a key beside the names of the rows,
+/* Pixels that a card should have: enough for a legible cell a key next to the names of the rows,
  * within limits. */
 static long card_width(const struct oa_layer_view *v)
 {

@@ -4,9 +4,9 @@
 (function () {
   'use strict';
   const NS = 'http://www.w3.org/2000/svg';
-  const LEGIBLE = 9;   // pixels of a cell that a token fits beside
+  const LEGIBLE = 9;   // pixels of a cell that a token fits next to
   const LARGEST = 44;  // pixels of a cell in a card
-  const LETTERS = 12;  // of a token beside a map in a card
+  const LETTERS = 12;  // of a token next to a map in a card
 
   const names = (id) => Array.from(document.querySelectorAll('#' + id + ' li'), (item) => item.textContent);
   const cut = (name, letters) => {

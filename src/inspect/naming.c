@@ -10,7 +10,7 @@ void oa_view_title(const struct oa_layer_view *v, struct oa_text *out)
                    v->layer->shape.cross ? ", cross-attention" : "");
 }
 
-/* A source is read by an encoder beside a decoder, whose layers are causal or attend to it. */
+/* A source is read by an encoder next to a decoder, whose layers are causal or attend to it. */
 static bool reads_source(const struct oa_inspected *s, const struct oa_layer_view *v)
 {
     return s->source && !v->layer->shape.causal && !v->layer->shape.cross;

@@ -136,7 +136,7 @@ static const char *cell_at(const struct oa_table *t, long row, int column)
 
 /* ---- plain text ---- */
 
-/* The title's line 0 or 1, in `line`. A title of one line stands on the lower one. */
+/* The title's line 0 or 1, in `line`. A title of one line is on the lower one. */
 static const char *title_line(const char *title, int number, char line[64])
 {
     const char *cut = strchr(title, '\n');

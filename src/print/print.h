@@ -143,7 +143,7 @@ struct oa_interval_chart {
     double margin; /* within which differences do not matter: a band around 0; 0: none */
     const struct oa_span *spans;
     int count;
-    int width; /* 0: 960; below 560 the name stands above its interval */
+    int width; /* 0: 960; below 560 the name is above its interval */
     bool standalone;
 };
 void oa_svg_intervals(const struct oa_interval_chart *chart,

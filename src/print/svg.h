@@ -55,7 +55,7 @@ int oa_axis_ticks(const struct oa_axis *a, int about, double ticks[OA_TICKS]);
 /* "0.5", "12k": with the digits that the distance of the ticks needs. */
 void oa_axis_label(const struct oa_axis *a, const double *ticks, int count, int i, char *out);
 double oa_axis_label_width(const struct oa_axis *a, int about); /* of the longest label */
-/* Grid, ticks and titles: y's title stands above the axis, x's below it at the right end. */
+/* Grid, ticks and titles: y's title is above the axis, x's below it at the right end. */
 void oa_svg_axes(struct oa_svg *g, const struct oa_axis *x, const struct oa_axis *y,
                  const char *x_label, const char *y_label);
 

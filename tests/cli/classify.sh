@@ -64,7 +64,7 @@ awk '{ print $0 "\tand more" }' test.tsv >pairs.tsv
 expect 1 eval c --data pairs.tsv
 says err 'pairs.tsv has pairs of texts, but the model was trained on single texts'
 
-# The same bits in any batch, with any number of threads, whatever stands beside a line.
+# The same bits in any batch, with any number of threads, whatever is next to a line.
 "$orthant" classify c --scores --json --batch 1 --threads 1 <in >one 2>err || fail "one by one"
 for batch in 2 5 64 1024; do
     "$orthant" classify c --scores --json --batch $batch --threads $((batch % 3 + 1)) <in >some 2>err || fail "a batch of $batch"

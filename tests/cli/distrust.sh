@@ -65,7 +65,7 @@ expect 2 train --config tiny.yaml --quiet --out held
 says err 'held contains a comparison, and a run needs a folder of its own: give another --out'
 [ ! -e held/config.json ] || fail "a run was begun in the folder of a comparison"
 
-# Options that do nothing beside the others.
+# Options that do nothing next to the others.
 expect 0 train --config tiny.yaml --train.eval_tokens 9 --quiet --out remark
 says err 'train.eval_tokens has no effect: train.eval_every is 0'
 rm -rf remark

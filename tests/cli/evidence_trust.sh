@@ -109,7 +109,7 @@ refused 'one.json does not belong to the declared.json next to it'
 again
 evidence 0 --no-run
 
-# What the claim says beside its predictions may be mended after the runs, and the page says that it was.
+# What the claim says next to its predictions may be mended after the runs, and the page says that it was.
 ! grep -q 'Changed since' page.md || fail "the page says that an experiment was changed that was not"
 sed 's/softmax 1.0, random 2.0/softmax 3.0/; s/name: one,/name: one, at: 7,/; s/two, set/two, at: 8, set/
     s/^  predicts:/  axis: heads\n  predicts:/' kept >experiments/tiny.yaml

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What stands in the folder of a run: a start that is refused changes nothing, two processes do not meet, a run that was
+# What is in the folder of a run: a start that is refused changes nothing, two processes do not meet, a run that was
 # killed says where it goes on, limits of the system are said.
 . "$2/tests/cli/common"
 text 30000

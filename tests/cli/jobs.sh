@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs side by side: the same losses, one line of progress for all, a stop within a second; speeds beside them.
+# Runs side by side: the same losses, one line of progress for all, a stop within a second; speeds next to them.
 . "$2/tests/cli/common"
 text 30000
 pair="--attention softmax --attention random --attention linear --compare.uniform_baseline false"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# translate: what is written for a line does not depend on those beside it, on threads, or on how it is asked for; its
+# translate: what is written for a line does not depend on those next to it, on threads, or on how it is asked for; its
 # log p is the loss that `eval` finds by teacher forcing; bad lines are named, and a signal leaves whole lines.
 . "$2/tests/cli/common"
 awk 'BEGIN { srand(3); for (i = 0; i < 400; i++) { n = 2 + int(rand() * 3); s = ""; t = "";

@@ -40,7 +40,7 @@ field most/results.json '"ending": "seeds used up"' >/dev/null
 field most/results.json '"budget_seconds": 120,' >/dev/null
 [ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
 
-# A budget is what its seconds, minutes or hours are; no time is spent that a clock beside it did not see, and all that its
+# A budget is what its seconds, minutes or hours are; no time is spent that a clock next to it did not see, and all that its
 # runs took.
 cp most/results.json before.json
 while read -r seconds budget; do

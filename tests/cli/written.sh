@@ -96,7 +96,7 @@ expect 0 generate bytes --prompt-file cut.txt --tokens 2 --temperature 2
 utf8 out
 [ "$(LC_ALL=C.UTF-8 wc -m <out)" -eq 2 ] || fail "a character that a prompt begins is not ended"
 
-# What stands around prompts: CR and a byte order mark
+# What is around prompts: CR and a byte order mark
 printf 'ab\nab\r\n' >prompts
 printf '\357\273\277ab\r\nab\n' >marked
 for i in prompts marked; do

@@ -89,7 +89,7 @@ expect 1 train --config tiny.yaml --data.train nowhere.txt --out x
 says err 'nowhere.txt.*data.train'
 [ ! -e x ] || fail "a run that could not begin left a folder"
 
-# The caret stands in a line of its own, and line ends of names do not make lines.
+# The caret is in a line of its own, and line ends of names do not make lines.
 wrong 'did you mean window' explain 'local(windw=3)'
 [ "$(sed -n 2p err)" = '  local(windw=3)' ] && [ "$(sed -n 3p err)" = '        ^' ] || fail "no caret under the place"
 break=$(printf 'a\nb')

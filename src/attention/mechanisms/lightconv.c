@@ -8,8 +8,8 @@
  * One filter per head, the same at every token; taps outside of the sequence keep their weight
  * unless renormalised.
  *
- * Shapes: ω (conv.kernel) [H, width]. Cost: O(n·width·V) beside the input's projection; memory
- * O(n).
+ * Shapes: ω (conv.kernel) [H, width]. Cost: O(n·width·V) in addition to the input's projection;
+ * memory O(n).
  */
 #include "attention/common/convolution.h"
 

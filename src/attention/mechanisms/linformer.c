@@ -10,7 +10,8 @@
  * counts as zeros. Every row of K' has seen every position, so there is no causal form.
  *
  * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. To the logits engine a sequence of
- * k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) beside the projections; memory O(T + k).
+ * k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) in addition to the projections; memory O(T +
+ * k).
  */
 #include "attention/mechanism.h"
 

@@ -9,7 +9,7 @@
  *
  *     top = max_r t_r + c·|s·x|²,   c = −½ (positive features), ½ (trigonometric ones), 0
  *
- * is kept beside it. Of queries top cancels in the attention; of keys the engine puts it back
+ * is kept next to it. Of queries top cancels in the attention; of keys the engine puts it back
  * relative to other keys. No ε is added, so that nothing depends on which scale was taken.
  *
  * Backward: with g = φ∘dφ the gradient of log φ, u gets s·g (and so on, by kernel), and |s·x|² gets
