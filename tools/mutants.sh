@@ -109,7 +109,7 @@ fast_tests() {
     for program in "$build"/tests/test_*; do
         case $program in
         */test_kernels | */test_mechanisms | *_guarded) ;;
-        *) [ ! -f "$program" ] || basename "$program" ;;
+        *) [ ! -f "tests/$(basename "$program").c" ] || basename "$program" ;; # an old build has others
         esac
     done
     for script in tests/cli/*.sh; do
