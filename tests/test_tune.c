@@ -234,13 +234,14 @@ static void test_the_split(void **state)
     struct oa_corpus held;
     o.data_valid_fraction = 0.2;
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
-    oa_corpus_hold_out(w.tokenizer, &w.corpus.train, 0.1, &held);
+    assert_int_equal(oa_corpus_hold_out(c, w.tokenizer, &w.corpus.train, 0.1, &held), OA_OK);
     expect_text(c, &w, &held.train, 0, 6480);
     expect_text(c, &w, &held.valid, 6480, 7200);
     expect_text(c, &w, &w.corpus.valid, 7200, 9000);
     assert_string_not_equal(held.train.digest.hex, held.valid.digest.hex);
     assert_string_not_equal(held.train.digest.hex, w.corpus.train.digest.hex);
-    oa_corpus_hold_out(w.tokenizer, &w.corpus.train, 0.0999, &held); /* 7200 · 0.9001 = 6480.72 */
+    /* 7200 · 0.9001 = 6480.72 */
+    assert_int_equal(oa_corpus_hold_out(c, w.tokenizer, &w.corpus.train, 0.0999, &held), OA_OK);
     assert_int_equal(held.train.count, 6480);
     assert_int_equal(held.valid.count, 720);
     oa_workload_close(&w);

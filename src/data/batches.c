@@ -13,20 +13,23 @@ struct text_batches {
     struct oa_stream stream;
     uint64_t targets; /* of the last cover */
     int32_t *input, *target;
+    int32_t *row; /* [length + 1] */
 };
 
 /* Row r: inputs are the `n` tokens from `start`, targets the token after each; then padding.
  */
-static void fill_text_row(struct text_batches *b, int r, uint64_t start, int n)
+static enum oa_error fill_text_row(struct text_batches *b, int r, uint64_t start, int n)
 {
     int32_t *input = b->input + (size_t)r * (size_t)b->length,
             *target = b->target + (size_t)r * (size_t)b->length;
-    memcpy(input, b->tokens->ids + start, (size_t)n * sizeof *input);
-    memcpy(target, b->tokens->ids + start + 1, (size_t)n * sizeof *target);
+    OA_TRY(oa_tokens_read(b->context, b->tokens, start, (size_t)n + 1, b->row));
+    memcpy(input, b->row, (size_t)n * sizeof *input);
+    memcpy(target, b->row + 1, (size_t)n * sizeof *target);
     for (int t = n; t < b->length; t++) {
         input[t] = 0;
         target[t] = OA_IGNORED;
     }
+    return OA_OK;
 }
 
 /* ---- random crops ---- */
@@ -53,8 +56,8 @@ static enum oa_error random_text_crops(void *self, uint64_t step, long accumulat
     struct oa_stream of_step = oa_stream_child(b->stream, step);
     for (int r = 0; r < b->rows; r++) {
         uint64_t row = (uint64_t)micro * (uint64_t)b->rows + (uint64_t)r;
-        fill_text_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length),
-                      b->length);
+        uint64_t start = oa_random_below(of_step, row, b->tokens->count - (size_t)b->length);
+        OA_TRY(fill_text_row(b, r, start, b->length));
     }
     *out = (struct oa_batch){
         .rows = b->rows, .length = b->length, .input = b->input, .target = b->target
@@ -78,14 +81,19 @@ static enum oa_error cover_text(void *self, const struct oa_tokenizer *tok, uint
     b->targets = limit && limit < all ? limit : all;
     *out = (struct oa_cover){ .targets = b->targets };
     out->batches = (long)divide_up(divide_up(b->targets, (uint64_t)b->length), (uint64_t)b->rows);
-    for (uint64_t i = 1; i <= b->targets; i++) {
-        size_t n;
-        const char *bytes = oa_tokenizer_bytes(tok, b->tokens->ids[i], &n);
-        if (!bytes)
-            return oa_fail(b->context, OA_INTERNAL, "token id %d of the %s is not in the tokenizer",
-                           (int)b->tokens->ids[i], b->tokens->name ? b->tokens->name : "text");
-        out->bytes += text ? n : 0;
-        out->characters += text ? oa_text_characters(bytes, n) : 0;
+    for (uint64_t done = 0, some; done < b->targets; done += some) {
+        some = b->targets - done < (uint64_t)b->length ? b->targets - done : (uint64_t)b->length;
+        OA_TRY(oa_tokens_read(b->context, b->tokens, done + 1, (size_t)some, b->row));
+        for (uint64_t i = 0; i < some; i++) {
+            size_t n;
+            const char *bytes = oa_tokenizer_bytes(tok, b->row[i], &n);
+            if (!bytes)
+                return oa_fail(b->context, OA_INTERNAL,
+                               "token id %d of the %s is not in the tokenizer", (int)b->row[i],
+                               b->tokens->name ? b->tokens->name : "text");
+            out->bytes += text ? n : 0;
+            out->characters += text ? oa_text_characters(bytes, n) : 0;
+        }
     }
     return OA_OK;
 }
@@ -101,7 +109,7 @@ static enum oa_error text_window(void *self, long i, struct oa_batch *out)
     int rows = windows - first < (uint64_t)b->rows ? (int)(windows - first) : b->rows;
     for (int r = 0; r < rows; r++) {
         uint64_t start = (first + (uint64_t)r) * length, left = b->targets - start;
-        fill_text_row(b, r, start, left < length ? (int)left : b->length);
+        OA_TRY(fill_text_row(b, r, start, left < length ? (int)left : b->length));
     }
     *out = (struct oa_batch){
         .rows = rows, .length = b->length, .input = b->input, .target = b->target
@@ -116,6 +124,7 @@ static void close_text_batches(void *self)
     struct text_batches *b = self;
     oa_free(b->input);
     oa_free(b->target);
+    oa_free(b->row);
     oa_free(b);
 }
 
@@ -139,11 +148,15 @@ enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int
     if (!b)
         return OA_NO_MEMORY;
     size_t bytes = (size_t)rows * (size_t)length * sizeof(int32_t);
-    *b = (struct text_batches){
-        c, tokens, rows, length, oa_stream_named(seed, "batch"), 0, oa_alloc(c, bytes), NULL
-    };
-    b->target = b->input ? oa_alloc(c, bytes) : NULL;
-    if (b->target)
+    *b = (struct text_batches){ .context = c,
+                                .tokens = tokens,
+                                .rows = rows,
+                                .length = length,
+                                .stream = oa_stream_named(seed, "batch"),
+                                .input = oa_alloc(c, bytes),
+                                .target = oa_alloc(c, bytes),
+                                .row = oa_alloc(c, ((size_t)length + 1) * sizeof *b->row) };
+    if (b->input && b->target && b->row)
         return oa_batches_wrap(c, &text_batches_kind, b, out);
     close_text_batches(b);
     return OA_NO_MEMORY;

@@ -32,7 +32,7 @@ struct holdout {
 struct text_span {
     size_t from, to;
 };
-enum { SPANS = 2 };
+enum { SPANS = OA_SPANS };
 
 /* Of `count` characters or ids. */
 static struct text_span find_block(uint64_t count, const struct holdout *how)
@@ -111,19 +111,21 @@ static enum oa_error gather_id(void *argument, const char *path, uint64_t place,
     return oa_ids_add(&g->ids, (int32_t)id);
 }
 
-/* Counts and digest of token ids; characters and bytes are 0 where the tokenizer knows no text. */
-static struct oa_tokens count_tokens(const struct oa_tokenizer *tok, int32_t *ids, size_t count,
-                                     const char *name)
+/* Counts and digest of tokens; characters and bytes are 0 where the tokenizer knows no text, and of
+ * tokens in files. */
+static enum oa_error count_tokens(oa_context *c, const struct oa_tokenizer *tok,
+                                  struct oa_tokens *t)
 {
-    struct oa_tokens out = { .ids = ids, .count = count, .name = name };
-    for (size_t i = 0; i < count && oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS; i++) {
+    if (!t->ids)
+        return oa_tokens_sample_digest(c, t);
+    for (size_t i = 0; i < t->count && oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS; i++) {
         size_t n;
-        const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
-        out.characters += oa_text_characters(bytes, n);
-        out.bytes += n;
+        const char *bytes = oa_tokenizer_bytes(tok, t->ids[i], &n);
+        t->characters += oa_text_characters(bytes, n);
+        t->bytes += n;
     }
-    out.digest = oa_digest_of(ids, count * sizeof *ids);
-    return out;
+    t->digest = oa_digest_of(t->ids, t->count * sizeof *t->ids);
+    return OA_OK;
 }
 
 static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *ids,
@@ -138,17 +140,58 @@ static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *id
         memcpy(copy, ids + spans[0].from, first * sizeof *copy);
     if (second)
         memcpy(copy + first, ids + spans[1].from, second * sizeof *copy);
-    *out = count_tokens(tok, copy, first + second, name);
-    return OA_OK;
+    *out = (struct oa_tokens){ .ids = copy, .count = first + second, .name = name };
+    return count_tokens(oa_tokenizer_context(tok), tok, out);
 }
 
-void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *whole,
-                        double fraction, struct oa_corpus *out)
+enum oa_error oa_corpus_hold_out(oa_context *c, const struct oa_tokenizer *tok,
+                                 const struct oa_tokens *whole, double fraction,
+                                 struct oa_corpus *out)
 {
     size_t cut = (size_t)floor((double)whole->count * (1 - fraction));
-    out->train = count_tokens(tok, whole->ids, cut, "training text without its held-out part");
-    out->valid = count_tokens(tok, whole->ids + cut, whole->count - cut,
-                              "held-out part of the training text");
+    out->train = oa_tokens_part(whole, 0, cut, "training text without its held-out part");
+    out->valid =
+        oa_tokens_part(whole, cut, whole->count - cut, "held-out part of the training text");
+    OA_TRY(count_tokens(c, tok, &out->train));
+    return count_tokens(c, tok, &out->valid);
+}
+
+/* ---- ids that stay in their files ---- */
+
+static enum oa_error store_side(oa_context *c, struct oa_token_store *store,
+                                const struct text_span spans[SPANS], const char *name,
+                                struct oa_tokens *out)
+{
+    *out = (struct oa_tokens){ .store = oa_token_store_share(store), .name = name };
+    for (int i = 0; i < SPANS; i++) {
+        out->span[i] = (struct oa_token_span){ spans[i].from, spans[i].to - spans[i].from };
+        out->count += out->span[i].count;
+    }
+    return oa_tokens_sample_digest(c, out);
+}
+
+/* valid NULL: nothing is held out. */
+static enum oa_error open_id_corpus(const struct oa_tokenizer *tok, const char *files,
+                                    const struct holdout *how, const char *name,
+                                    struct oa_tokens *first, struct oa_tokens *valid)
+{
+    oa_context *c = oa_tokenizer_context(tok);
+    struct oa_id_file *list;
+    struct oa_token_store *store;
+    struct text_span kept[SPANS], block[SPANS];
+    int count;
+    OA_TRY(oa_id_files_list(c, files, &list, &count));
+    enum oa_error e = oa_token_store_open(tok, list, count, &store);
+    oa_id_files_free(list, count);
+    if (e != OA_OK)
+        return e;
+    uint64_t all = oa_token_store_count(store);
+    make_spans(find_block(all, how), all, kept, block);
+    e = store_side(c, store, kept, name, first);
+    if (e == OA_OK && valid)
+        e = store_side(c, store, block, "validation text", valid);
+    oa_token_store_release(store);
+    return e;
 }
 
 /* valid NULL: nothing is held out. */
@@ -181,8 +224,11 @@ static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
     bool ids;
     struct text_span kept[SPANS], held[SPANS];
     OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
-    if (ids)
-        return read_id_corpus(tok, files, how, name, first, how->fraction > 0 ? valid : NULL);
+    if (ids) {
+        bool large = oa_id_files_bytes(oa_tokenizer_context(tok), files) > OA_IDS_IN_MEMORY;
+        return (large ? open_id_corpus : read_id_corpus)(tok, files, how, name, first,
+                                                         how->fraction > 0 ? valid : NULL);
+    }
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
     struct text_span block = find_block(oa_text_characters(text, length), how);
@@ -254,8 +300,10 @@ enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files,
 
 void oa_corpus_close(struct oa_corpus *corpus)
 {
-    oa_free(corpus->train.ids);
-    oa_free(corpus->valid.ids);
-    oa_free(corpus->test.ids);
+    struct oa_tokens *side[] = { &corpus->train, &corpus->valid, &corpus->test };
+    for (int i = 0; i < 3; i++) {
+        oa_free(side[i]->ids);
+        oa_token_store_release(side[i]->store);
+    }
     *corpus = (struct oa_corpus){ 0 };
 }

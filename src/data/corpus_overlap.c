@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+enum { BLOCK = 1 << 16 };                        /* tokens of a sample that follow each other */
 static const uint64_t base = 0x9e3779b97f4a7c15; /* odd: no power of it is 0 modulo 2^64 */
 
 /* Hash table of the distinct pieces, with open addressing. */
@@ -67,13 +68,35 @@ static uint64_t count_found(const struct overlap_pieces *p, const struct oa_toke
     }
 }
 
-enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
-                                struct oa_text_overlap *out)
+/* The side itself, or of one in files a sample of evenly spaced blocks in *sample, which is to be
+ * freed. */
+static enum oa_error load_side(oa_context *c, const struct oa_tokens *side, uint64_t most,
+                               int32_t **sample, struct oa_tokens *out)
+{
+    uint64_t count = side->count < most ? side->count : most, blocks = (count + BLOCK - 1) / BLOCK;
+    *out = *side;
+    if (side->ids)
+        return OA_OK;
+    *sample = oa_alloc(c, (count + 1) * sizeof **sample);
+    if (!*sample)
+        return OA_NO_MEMORY;
+    for (uint64_t i = 0, done = 0; i < blocks; i++) {
+        uint64_t some = count - done < BLOCK ? count - done : BLOCK;
+        uint64_t at = side->count == count ? done : (side->count - some) / blocks * i;
+        OA_TRY(oa_tokens_read(c, side, at, (size_t)some, *sample + done));
+        done += some;
+    }
+    *out = (struct oa_tokens){ .ids = *sample, .count = count };
+    return OA_OK;
+}
+
+static enum oa_error count_overlap(oa_context *c, const struct oa_tokens *train,
+                                   const struct oa_tokens *valid, struct oa_text_overlap *out)
 {
     size_t slots = 2;
-    struct overlap_pieces p = { .ids = corpus->valid.ids };
-    *out = (struct oa_text_overlap){ .pieces = corpus->valid.count / OA_OVERLAP_TOKENS };
-    if (!out->pieces || corpus->train.count < OA_OVERLAP_TOKENS)
+    struct overlap_pieces p = { .ids = valid->ids };
+    out->pieces = valid->count / OA_OVERLAP_TOKENS;
+    if (!out->pieces || train->count < OA_OVERLAP_TOKENS)
         return OA_OK;
     while (slots < 2 * out->pieces)
         slots *= 2;
@@ -82,7 +105,25 @@ enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
     if (!p.slot)
         return OA_NO_MEMORY;
     add_pieces(&p, out->pieces);
-    out->found = count_found(&p, &corpus->train);
+    out->found = count_found(&p, train);
     oa_free(p.slot);
     return OA_OK;
+}
+
+enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
+                                struct oa_text_overlap *out)
+{
+    struct oa_tokens train, valid;
+    int32_t *sample[2] = { NULL, NULL };
+    enum oa_error e = load_side(c, &corpus->train, OA_OVERLAP_TRAINING, &sample[0], &train);
+    if (e == OA_OK)
+        e = load_side(c, &corpus->valid, OA_OVERLAP_VALIDATION, &sample[1], &valid);
+    *out = (struct oa_text_overlap){ 0 };
+    if (e == OA_OK) {
+        out->sampled = train.count < corpus->train.count || valid.count < corpus->valid.count;
+        e = count_overlap(c, &train, &valid, out);
+    }
+    oa_free(sample[0]);
+    oa_free(sample[1]);
+    return e;
 }

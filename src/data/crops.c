@@ -17,6 +17,16 @@ enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
         return oa_fail(c, OA_ARGUMENT,
                        "a batch needs at least 1 row of 1 token of text, not %d rows of %ld tokens",
                        rows, length);
+    out->text = oa_alloc(c, (size_t)length * sizeof *out->text);
+    return oa_status(c);
+}
+
+static enum oa_error fill_crop_row(const struct oa_crops *c, int row, uint64_t start, long count,
+                                   struct oa_stream noise)
+{
+    struct oa_crop crop = { c->text, count, noise };
+    OA_TRY(oa_tokens_read(c->context, c->tokens, start, (size_t)count, c->text));
+    c->how->fill_row(c, row, &crop);
     return OA_OK;
 }
 
@@ -36,9 +46,8 @@ enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long m
     for (int r = 0; r < c->rows; r++) {
         uint64_t row = (uint64_t)(micro * c->rows + r);
         uint64_t start = oa_random_below(oa_stream_child(c->places, step), row, starts);
-        struct oa_crop crop = { c->tokens->ids + start, c->length,
-                                oa_stream_child(oa_stream_child(c->noise, step), row) };
-        c->how->fill_row(c, r, &crop);
+        OA_TRY(fill_crop_row(c, r, start, c->length,
+                             oa_stream_child(oa_stream_child(c->noise, step), row)));
     }
     *out = c->how->batch_of(c, c->rows);
     return OA_OK;
@@ -46,13 +55,10 @@ enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long m
 
 /* ---- validation ---- */
 
-/* Training steps count from 1; validation uses the random stream of step 0. */
-static struct oa_crop crop_of_window(const struct oa_crops *c, uint64_t i)
+static long window_tokens(const struct oa_crops *c, uint64_t i)
 {
     uint64_t start = i * (uint64_t)c->length;
-    return (struct oa_crop){ c->tokens->ids + start,
-                             oa_min(c->length, (long)(c->tokens->count - start)),
-                             oa_stream_child(oa_stream_child(c->noise, 0), i) };
+    return oa_min(c->length, (long)(c->tokens->count - start));
 }
 
 enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
@@ -64,7 +70,7 @@ enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_
         c->tokens->count / length + (c->tokens->count % length >= (uint64_t)c->how->least);
     (void)tok;
     for (c->windows = 0; c->windows < all; c->windows++) {
-        uint64_t more = (uint64_t)c->how->targets(c, crop_of_window(c, c->windows).count);
+        uint64_t more = (uint64_t)c->how->targets(c, window_tokens(c, c->windows));
         if (limit && c->windows && targets + more > limit)
             break;
         targets += more;
@@ -81,8 +87,10 @@ enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
         return oa_fail(c->context, OA_ARGUMENT, "batch %ld is out of range: there are %ld", i,
                        oa_blocks((long)c->windows, c->rows));
     for (int r = 0; r < rows; r++) {
-        struct oa_crop crop = crop_of_window(c, (uint64_t)(first + r));
-        c->how->fill_row(c, r, &crop);
+        /* Training steps count from 1; validation uses the random stream of step 0. */
+        uint64_t window = (uint64_t)(first + r);
+        OA_TRY(fill_crop_row(c, r, window * (uint64_t)c->length, window_tokens(c, window),
+                             oa_stream_child(oa_stream_child(c->noise, 0), window)));
     }
     *out = c->how->batch_of(c, (int)rows);
     return OA_OK;

@@ -15,20 +15,41 @@
 #ifndef ORTHANT_DATA_H
 #define ORTHANT_DATA_H
 
-#include "tokenizers/tokenizer.h"
+#include "data/token_store.h"
 
-/* ---- corpus ---- */
+/* ---- tokens (tokens.c) ---- */
 
-/* The training, validation or test text: its token ids, and what they were made from. */
+struct oa_token_span {
+    uint64_t from, count;
+};
+enum { OA_SPANS = 2 }; /* before and after a held-out block */
+
+/* The training, validation or test text: its token ids, and what they were made from. The ids are
+ * in memory or, where they would take much of it, in files. */
 struct oa_tokens {
-    int32_t *ids;
+    int32_t *ids; /* NULL: in files, spans of the store one after another */
+    struct oa_token_store *store;
+    struct oa_token_span span[OA_SPANS];
     size_t count;
-    uint64_t characters, bytes; /* 0: token ids without text */
+    uint64_t characters, bytes; /* 0: token ids without text, or not counted */
     const char *name;           /* "training text", "validation text": for messages */
-    /* SHA-256 of this part of the text, unpacked, or of the ids (int32) where there is none;
-     * checkpoints and comparisons detect changed data by it */
+    /* SHA-256 of this part of the text, unpacked, or of the ids (int32) where there is none; of ids
+     * in files: of a sample. Checkpoints and comparisons detect changed data by it. */
     struct oa_digest digest;
 };
+
+/* Ids at … at + n - 1, which exist. Any thread, with a context of its own. */
+enum oa_error oa_tokens_read(oa_context *c, const struct oa_tokens *t, uint64_t at, size_t n,
+                             int32_t *out);
+/* n tokens from `at`, borrowed: ids, store and spans, without counts of text and without digest. */
+struct oa_tokens oa_tokens_part(const struct oa_tokens *t, uint64_t at, uint64_t n,
+                                const char *name);
+/* Sets t->digest from at most OA_SAMPLE_BLOCKS blocks of OA_SAMPLE_IDS ids, evenly spaced, and the
+ * count: of a text in files, in a time that does not grow with it. */
+enum { OA_SAMPLE_BLOCKS = 1024, OA_SAMPLE_IDS = 1024 };
+enum oa_error oa_tokens_sample_digest(oa_context *c, struct oa_tokens *t);
+
+/* ---- corpus ---- */
 
 struct oa_corpus {
     struct oa_tokens train, valid, test; /* count 0: there is none */
@@ -39,7 +60,7 @@ struct oa_corpus {
  * character for every tokenizer, so that bits per character are comparable. Encoding takes the
  * memory of the text and 4 bytes per token. Files named *.bin contain token ids (nanoGPT, llm.c:
  * id_files.c) and are split between tokens; an id that the tokenizer lacks is rejected with its
- * position. */
+ * position. Where they have more than OA_IDS_IN_MEMORY bytes, they stay in their files. */
 enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
                              const char *valid_files, double valid_fraction, struct oa_corpus *out);
 /* The same with a validation block of as many characters (ids) at a uniformly random position, a
@@ -55,15 +76,17 @@ enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files,
 void oa_corpus_close(struct oa_corpus *corpus);
 /* Splits n tokens: the first ⌊n·(1 − fraction)⌋ are out->train, the others out->valid. The ids are
  * borrowed from `whole`: do not close *out. */
-void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *whole,
-                        double fraction, struct oa_corpus *out);
+enum oa_error oa_corpus_hold_out(oa_context *c, const struct oa_tokenizer *tok,
+                                 const struct oa_tokens *whole, double fraction,
+                                 struct oa_corpus *out);
 
 /* corpus_overlap.c: cuts the validation text into consecutive pieces of OA_OVERLAP_TOKENS tokens
  * and counts those that occur in the training text. Time is linear in both; memory is 1 to 2 bytes
- * per validation token. OA_NO_MEMORY. */
-enum { OA_OVERLAP_TOKENS = 64 };
+ * per validation token. Of tokens in files only a sample is compared, of that many tokens. */
+enum { OA_OVERLAP_TOKENS = 64, OA_OVERLAP_TRAINING = 1 << 22, OA_OVERLAP_VALIDATION = 1 << 20 };
 struct oa_text_overlap {
     uint64_t pieces, found;
+    bool sampled;
 };
 enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
                                 struct oa_text_overlap *out);

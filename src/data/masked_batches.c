@@ -99,6 +99,7 @@ static void masked_amount(void *self, uint64_t step, long accumulate, struct oa_
 static void close_masked_batches(void *self)
 {
     struct masked_batches *b = self;
+    oa_free(b->crops.text);
     oa_free(b->ordinary);
     oa_free(b->input);
     oa_free(b->target);

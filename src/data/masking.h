@@ -33,10 +33,11 @@ struct oa_crops {
     const struct oa_tokens *tokens; /* borrowed */
     int rows;                       /* of a batch */
     long length;                    /* tokens of a row */
+    int32_t *text;                  /* [length] of the row that is being made */
     uint64_t windows;               /* of the last cover */
     struct oa_stream places, noise;
 };
-/* rows and length: at least 1. `how` and the tokens are borrowed. */
+/* rows and length: at least 1. `how` and the tokens are borrowed. oa_free `text`. */
 enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
                             const struct oa_tokens *tokens, int rows, long length, uint64_t seed,
                             struct oa_crops *out);

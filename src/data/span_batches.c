@@ -107,8 +107,8 @@ static void span_amount(void *self, uint64_t step, long accumulate, struct oa_am
 static void close_span_batches(void *self)
 {
     struct span_batches *b = self;
-    int32_t *lists[] = { b->sentinel,       b->source,  b->input, b->target,
-                         b->source_lengths, b->lengths, b->work };
+    int32_t *lists[] = { b->crops.text, b->sentinel,       b->source,  b->input,
+                         b->target,     b->source_lengths, b->lengths, b->work };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         oa_free(lists[i]);
     oa_free(b->mark);

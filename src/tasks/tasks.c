@@ -292,8 +292,10 @@ enum oa_error oa_workload_specials(oa_context *c, const struct oa_workload *w,
         return OA_NO_MEMORY;
     oa_tokenizer_mark_special(w->tokenizer, mark);
     bool any = memchr(mark, SPECIAL, (size_t)size) != NULL;
-    for (size_t i = 0; any && i < text->count; i++)
+    for (size_t i = 0; any && text->ids && i < text->count; i++)
         mark[text->ids[i]] |= HAD;
+    for (int32_t id = 0; !text->ids && id < size; id++)
+        mark[id] |= HAD; /* a text in files may have any token */
     for (int32_t id = 0; id < size; id++)
         mark[id] = mark[id] == (SPECIAL | HAD);
     enum oa_error e = any ? name_specials(c, w->tokenizer, mark, out) : OA_OK;

@@ -13,11 +13,12 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
     struct oa_text_overlap o;
     OA_TRY(oa_corpus_overlap(c, &(struct oa_corpus){ .train = *train, .valid = *measured }, &o));
     if ((double)o.found > usual_overlap * (double)o.pieces)
-        oa_log(c, 0,
-               "warning: of the %llu pieces of %d tokens of the %s %llu occur verbatim in the %s: "
-               "scores may reflect memorisation",
-               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
-               (unsigned long long)o.found, train->name);
+        oa_log(
+            c, 0,
+            "warning: of the %llu pieces of %d tokens of the %s %llu occur verbatim in the %s%s: "
+            "scores may reflect memorisation",
+            (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
+            (unsigned long long)o.found, train->name, o.sampled ? " (a sample of both)" : "");
     return OA_OK;
 }
 
@@ -65,8 +66,8 @@ enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction
     *out = *w;
     out->lent = out->lent_ids = true;
     out->corpus = (struct oa_corpus){ 0 }; /* trials have no test data */
-    oa_corpus_hold_out(w->tokenizer, &w->corpus.train, fraction, &out->corpus);
-    return OA_OK;
+    return oa_corpus_hold_out(oa_tokenizer_context(w->tokenizer), w->tokenizer, &w->corpus.train,
+                              fraction, &out->corpus);
 }
 
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side)

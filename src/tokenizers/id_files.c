@@ -11,6 +11,7 @@
 #include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -120,6 +121,65 @@ static enum oa_error open_id_file(struct id_file *f)
     rewind(f->file);
     return read_id_header(f);
 }
+
+/* ---- lists of files ---- */
+
+uint64_t oa_id_files_bytes(oa_context *c, const char *files)
+{
+    char *list = oa_copy_text(c, files), *name;
+    uint64_t bytes = 0;
+    bool regular = list != NULL;
+    for (char *rest = list; rest && regular;) {
+        struct stat about;
+        rest = oa_cut_name(rest, &name);
+        regular = stat(name, &about) == 0 && S_ISREG(about.st_mode);
+        bytes += regular ? (uint64_t)about.st_size : 0;
+    }
+    oa_free(list);
+    return regular ? bytes : 0;
+}
+
+static enum oa_error list_file(oa_context *c, const char *path, struct oa_id_file *out)
+{
+    struct id_file f = { .context = c, .path = path };
+    enum oa_error e = open_id_file(&f);
+    if (e == OA_OK)
+        *out = (struct oa_id_file){ oa_copy_text(c, path), (uint64_t)ftello(f.file), f.count,
+                                    (int)f.width };
+    if (f.file)
+        fclose(f.file);
+    return e == OA_OK && !out->path ? OA_NO_MEMORY : e;
+}
+
+enum oa_error oa_id_files_list(oa_context *c, const char *files, struct oa_id_file **list,
+                               int *count)
+{
+    char *names = oa_copy_text(c, files), *name;
+    size_t room = 0;
+    *list = NULL;
+    *count = 0;
+    enum oa_error e = names ? OA_OK : OA_NO_MEMORY;
+    for (char *rest = names; rest && e == OA_OK;) {
+        rest = oa_cut_name(rest, &name);
+        if (!oa_reserve(c, list, &room, (size_t)*count + 1, sizeof **list))
+            e = OA_NO_MEMORY;
+        else if ((e = list_file(c, name, &(*list)[*count])) == OA_OK)
+            ++*count;
+    }
+    oa_free(names);
+    if (e != OA_OK)
+        oa_id_files_free(*list, *count);
+    return e;
+}
+
+void oa_id_files_free(struct oa_id_file *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        oa_free(list[i].path);
+    oa_free(list);
+}
+
+/* ---- reading ---- */
 
 static enum oa_error feed_ids(struct id_file *f, oa_id_sink *sink, void *argument)
 {

@@ -33,6 +33,12 @@ static enum oa_error size_of_files(oa_context *c, const char *train_files, const
                        "%s: the tokenizer \"ids\" needs files of token ids (*.bin); for ids "
                        "written as text use ids:N",
                        train_files ? train_files : "no file");
+    uint64_t bytes = oa_id_files_bytes(c, train_files);
+    if (bytes > OA_IDS_IN_MEMORY)
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s has %llu MB of ids: give their number, which is not looked for in files "
+                       "of this size (data.tokenizer ids:50257 for GPT-2's), or the tokenizer.json",
+                       train_files, (unsigned long long)(bytes / 1000000));
     OA_TRY(oa_id_files_read(c, train_files, note_largest_id, &l));
     if (oa_is_given(valid_files))
         OA_TRY(oa_id_files_read(c, valid_files, note_largest_id, &l));

@@ -46,6 +46,20 @@ char *oa_cut_name(char *list, char **name);
 enum oa_error oa_plain_files_check(oa_context *c, const char *files);
 /* Whether all files contain token ids (*.bin). OA_ARGUMENT: only some do. */
 enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
+/* Of more bytes of ids none is read before it is needed. */
+#define OA_IDS_IN_MEMORY ((uint64_t)32 << 20)
+/* Where the ids of a file are. */
+struct oa_id_file {
+    char *path;
+    uint64_t offset; /* bytes before the first id */
+    uint64_t count;  /* ids */
+    int width;       /* bytes of an id, little-endian: 2 or 4 */
+};
+/* The regular files of the list, from their headers alone; oa_id_files_free it. */
+enum oa_error oa_id_files_list(oa_context *c, const char *files, struct oa_id_file **list,
+                               int *count);
+void oa_id_files_free(struct oa_id_file *list, int count);
+uint64_t oa_id_files_bytes(oa_context *c, const char *files); /* 0: not all are regular files */
 /* Calls `sink` for every id of the files, with its index in its file. */
 typedef enum oa_error oa_id_sink(void *argument, const char *path, uint64_t place, uint32_t id);
 enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sink, void *argument);

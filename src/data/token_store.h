@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Token ids that stay in their files and are read row by row: a corpus may be larger than memory.
+ *
+ * Files are read with pread, not mapped: a file that was truncated or is on a failing disk gives an
+ * error with its name and place, where a mapping would end the process. The page cache of the
+ * system holds what was read recently. */
+#ifndef ORTHANT_DATA_TOKEN_STORE_H
+#define ORTHANT_DATA_TOKEN_STORE_H
+
+#include "tokenizers/text.h"
+#include "tokenizers/tokenizer.h"
+
+struct oa_token_store;
+/* The ids of all files, one file after another. Every file must have the bytes of its ids. They
+ * must be tokens of `tok`, which is checked when they are read. Files and `tok` are not used after
+ * this call. */
+enum oa_error oa_token_store_open(const struct oa_tokenizer *tok, const struct oa_id_file *files,
+                                  int count, struct oa_token_store **out);
+/* One more owner; returns its argument. Owners are counted by one thread. */
+struct oa_token_store *oa_token_store_share(struct oa_token_store *s);
+void oa_token_store_release(struct oa_token_store *s); /* NULL: nothing */
+uint64_t oa_token_store_count(const struct oa_token_store *s);
+/* Ids at … at + n - 1. Any thread, each with a context of its own. OA_FORMAT: the
+ * tokenizer lacks an id; OA_IO: a file cannot be read, or has changed since it was opened. */
+enum oa_error oa_token_store_read(oa_context *c, struct oa_token_store *s, uint64_t at, size_t n,
+                                  int32_t *out);
+
+#endif
