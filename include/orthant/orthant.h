@@ -336,6 +336,21 @@ struct oa_data_request {
 OA_API enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char *folder,
                              const struct oa_output *out);
 
+/* Text files to be packed into a corpus (docs/corpora.md). */
+struct oa_pack_files {
+    const char *files;     /* separated by commas; patterns; "@LIST", a file of names */
+    const char *tokenizer; /* as data.tokenizer */
+    const char *documents; /* "files", "lines", "json"; NULL = "auto": by the names */
+    const char *column;    /* member of a JSON object that has the text; NULL = "text" */
+    const char *end;       /* special token after each document; NULL = "<|endoftext|>", "" = none */
+    uint64_t shard_tokens; /* a shard ends with the first document that reaches it; 0 = 64 Mi */
+    long reserved[4];
+};
+/* Packs them into a folder for data.train. An interrupted packing (OA_INTERRUPTED) is continued by
+ * the same call; a finished corpus is not overwritten. */
+OA_API enum oa_error oa_pack(oa_context *c, const struct oa_pack_files *r, const char *folder,
+                             const struct oa_output *out);
+
 /* ---- scores ---- */
 
 /* Scores of texts, labels or numbers against references: BLEU, chrF and TER equal to those of

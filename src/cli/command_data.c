@@ -32,10 +32,36 @@ static enum oa_error list_data_tasks(struct call *call)
     return oa_data_list(call->context, &call->out);
 }
 
+static enum oa_error pack_data(struct call *call)
+{
+    static const char making[] =
+        "train valid test seed min-length max-length alphabet values depth arguments";
+    struct oa_pack_files r = { .files = flag_value(call, "data"),
+                               .tokenizer = flag_value(call, "tokenizer"),
+                               .documents = flag_value(call, "documents"),
+                               .column = flag_value(call, "column"),
+                               .end = flag_value(call, "end") };
+    const char *folder = flag_value(call, "out");
+    long tokens = 0;
+    if (!allow_none(call, making, "'data pack' packs texts that exist"))
+        return OA_ARGUMENT;
+    if (!r.files || !r.tokenizer || !folder)
+        return wrong_use(call, "data pack needs --data FILES, --tokenizer T and --out FOLDER");
+    if (!flag_number(call, "shard-tokens", 1, LONG_MAX, &tokens))
+        return OA_ARGUMENT;
+    r.shard_tokens = (uint64_t)tokens;
+    return oa_pack(call->context, &r, folder, &call->out);
+}
+
 static enum oa_error run_data(struct call *call)
 {
+    static const char packing[] = "data tokenizer documents column end shard-tokens";
     struct oa_data_request r = { .task = NULL };
-    if (!want_words(call, 1, 1, "a task, or 'list'"))
+    if (!want_words(call, 1, 1, "a task, 'pack' or 'list'"))
+        return OA_ARGUMENT;
+    if (strcmp(call->word[0], "pack") == 0)
+        return pack_data(call);
+    if (!allow_none(call, packing, "only 'data pack' reads texts"))
         return OA_ARGUMENT;
     if (strcmp(call->word[0], "list") == 0)
         return list_data_tasks(call);
@@ -63,17 +89,45 @@ static const struct flag flags[] = {
     { .name = "arguments",
       .argument = "N",
       .help = "listops: maximum number of arguments of an operator" },
+    { .name = "data",
+      .argument = "FILES",
+      .help = "pack: text files, separated by commas; patterns; @LIST, a file of names" },
+    { .name = "tokenizer",
+      .argument = "T",
+      .help = "pack: a tokenizer.json, or char, byte, bpe:N, word:N" },
+    { .name = "documents",
+      .argument = "KIND",
+      .fallback = "auto",
+      .help = "pack: what a document is: files, lines, json (an object per line); auto = json for "
+              "*.jsonl, else files" },
+    { .name = "column",
+      .argument = "NAME",
+      .fallback = "text",
+      .help = "pack: member of a JSON object that has the text" },
+    { .name = "end",
+      .argument = "TOKEN",
+      .fallback = "<|endoftext|>",
+      .help = "pack: special token after each document; empty = none" },
+    { .name = "shard-tokens",
+      .argument = "N",
+      .fallback = "67108864",
+      .help = "pack: a shard ends with the first document that reaches so many tokens" },
     { .name = NULL },
 };
 
 const struct command command_data = {
     .name = "data",
     .sentence =
-        "generates synthetic data sets that test what an attention can learn: ListOps, copying, "
-        "recall",
+        "packs texts into a corpus, or generates synthetic data sets that test what an attention "
+        "can learn: ListOps, copying, recall",
     .usage = "TASK --out FOLDER [--train N] [--valid N] [--test N] [--seed N] [--min-length N]...\n"
+             "pack --data FILES --tokenizer T --out FOLDER [--documents KIND] [--column NAME]...\n"
              "list",
     .text =
+        "'data pack' tokenizes texts once, on all threads, into a folder for data.train that is "
+        "read in place: training starts at once, and memory does not grow with the corpus. "
+        "Validation then gets whole documents. An interrupted packing is continued by the same "
+        "command. docs/corpora.md describes the files.\n"
         "The rule to learn is known exactly, so a failure shows what an attention cannot do. "
         "'orthant data list' prints the rule of each task, its papers, and its options with "
         "defaults and ranges.\n"
@@ -88,12 +142,14 @@ const struct command command_data = {
         "training examples. data.json, with a checksum, records the contents. An existing data "
         "set is replaced when the new one is complete; a folder with anything else is refused. "
         "docs/synthetic-data.md has an example of each file.",
-    .examples = "$ orthant data listops --out listops\n"
-                "$ orthant data recall --min-length 8 --max-length 32 --alphabet 100 --values 100 "
-                "--out recall\n"
-                "$ orthant data copy --train 10000 --valid 500 --test 500 --max-length 20 --seed 7 "
-                "--out copy\n"
-                "$ orthant data list",
+    .examples =
+        "$ orthant data listops --out listops\n"
+        "$ orthant data recall --min-length 8 --max-length 32 --alphabet 100 --values 100 "
+        "--out recall\n"
+        "$ orthant data copy --train 10000 --valid 500 --test 500 --max-length 20 --seed 7 "
+        "--out copy\n"
+        "$ orthant data pack --data 'wiki/*.jsonl.gz' --tokenizer tokenizer.json --out corpus\n"
+        "$ orthant data list",
     .flags = flags,
     .see = "train compare tokenizer",
     .run = run_data,

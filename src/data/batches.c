@@ -91,8 +91,9 @@ static enum oa_error cover_text(void *self, const struct oa_tokenizer *tok, uint
                 return oa_fail(b->context, OA_INTERNAL,
                                "token id %d of the %s is not in the tokenizer", (int)b->row[i],
                                b->tokens->name ? b->tokens->name : "text");
-            out->bytes += text ? n : 0;
-            out->characters += text ? oa_text_characters(bytes, n) : 0;
+            bool mark = b->tokens->store && oa_tokenizer_is_special(tok, b->row[i]);
+            out->bytes += text && !mark ? n : 0;
+            out->characters += text && !mark ? oa_text_characters(bytes, n) : 0;
         }
     }
     return OA_OK;

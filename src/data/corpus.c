@@ -3,7 +3,7 @@
  * Text files, or files of ids → token ids of the training and the validation side.
  */
 #include "base/safetensors.h"
-#include "data/data.h"
+#include "data/packed_corpus.h"
 #include "tokenizers/word_table.h"
 
 #include <math.h>
@@ -223,6 +223,14 @@ static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
     size_t length;
     bool ids;
     struct text_span kept[SPANS], held[SPANS];
+    if (oa_is_packed_corpus(files)) {
+        if (how->seed)
+            return oa_fail(oa_tokenizer_context(tok), OA_UNSUPPORTED,
+                           "data.split_seed is not supported for the packed corpus %s: its last "
+                           "documents are held out",
+                           files);
+        return oa_packed_corpus_open(tok, files, how->fraction, name, first, valid);
+    }
     OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids) {
         bool large = oa_id_files_bytes(oa_tokenizer_context(tok), files) > OA_IDS_IN_MEMORY;

@@ -63,7 +63,8 @@ static void close_least_recent(struct oa_token_store *s)
     s->open--;
 }
 
-static enum oa_error open_shard(oa_context *c, struct oa_token_store *s, struct stored_shard *shard)
+static enum oa_error open_stored_shard(oa_context *c, struct oa_token_store *s,
+                                       struct stored_shard *shard)
 {
     shard->used = ++s->clock;
     if (shard->fd >= 0)
@@ -125,7 +126,7 @@ static enum oa_error read_shard(oa_context *c, struct oa_token_store *s, struct 
     for (size_t done = 0; done < n && e == OA_OK;) {
         size_t some = n - done < PIECE ? n - done : PIECE, width = (size_t)shard->what.width;
         pthread_mutex_lock(&s->lock);
-        e = open_shard(c, s, shard);
+        e = open_stored_shard(c, s, shard);
         if (e == OA_OK)
             e = check_unchanged(c, shard);
         if (e == OA_OK)
@@ -191,6 +192,8 @@ static enum oa_error add_shard(oa_context *c, struct oa_token_store *s,
     uint64_t bytes = what->offset + what->count * (uint64_t)what->width;
     if (stat(shard->what.path, &shard->about) != 0)
         return fail_reading(c, shard->what.path);
+    if (!S_ISREG(shard->about.st_mode))
+        return oa_fail(c, OA_IO, "cannot read %s: not a regular file", shard->what.path);
     if ((uint64_t)shard->about.st_size < bytes)
         return oa_fail(c, OA_FORMAT, "%s has %llu bytes, not the %llu of its %llu ids: truncated",
                        shard->what.path, (unsigned long long)shard->about.st_size,

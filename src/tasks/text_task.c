@@ -2,6 +2,9 @@
 #include "tasks/text_task.h"
 
 #include "data/masking.h"
+#include "data/packed_corpus.h"
+
+#include <string.h>
 
 /* Repeated lines such as refrains and licences are not leakage. */
 static const double usual_overlap = 0.01;
@@ -22,6 +25,15 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
     return OA_OK;
 }
 
+/* A packed corpus has its own; "char" is the default of the option. */
+static enum oa_error open_tokenizer(oa_context *c, const struct oa_options *o,
+                                    struct oa_tokenizer **out)
+{
+    return oa_is_packed_corpus(o->data_train) && strcmp(o->data_tokenizer, "char") == 0
+               ? oa_packed_tokenizer(c, o->data_train, out)
+               : oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, out);
+}
+
 static enum oa_error open_corpus(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid,
@@ -33,7 +45,7 @@ enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o,
                                 const char *const *special, long sentinels, struct oa_workload *out)
 {
     int32_t id;
-    OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
+    OA_TRY(open_tokenizer(c, o, &out->tokenizer));
     for (; *special; special++)
         OA_TRY(oa_tokenizer_add_special(out->tokenizer, *special, &id));
     for (long i = 0; i < sentinels; i++) {

@@ -12,12 +12,16 @@
 /* Reads a list of files in pieces, in bounded memory. */
 struct oa_reader;
 enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader **out);
+/* The same for one file, whose name may have commas. */
+enum oa_error oa_reader_open_file(oa_context *c, const char *path, struct oa_reader **out);
 /* The same over a text in memory, which is borrowed. */
 enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length,
                                   struct oa_reader **out);
 /* The next piece, valid until the next call; *length is 0 at the end of the last file. */
 enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *length);
 void oa_reader_close(struct oa_reader *r);
+/* Bytes of the open file that were read, before unpacking; 0: none is open. */
+uint64_t oa_reader_offset(const struct oa_reader *r);
 /* All files of a list in one 0-terminated buffer, freed by oa_free. */
 enum oa_error oa_files_read(oa_context *c, const char *files, char **data, size_t *length);
 
@@ -42,7 +46,7 @@ const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
 /* Splits the first name, trimmed, off a comma-separated list. Returns the rest, NULL at the end. */
 char *oa_cut_name(char *list, char **name);
 /* For a list from the config of a run, which another person may have made: OA_IO where an existing
- * file is not a regular one. */
+ * file is not a regular one, nor a folder (a packed corpus). */
 enum oa_error oa_plain_files_check(oa_context *c, const char *files);
 /* Whether all files contain token ids (*.bin). OA_ARGUMENT: only some do. */
 enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);

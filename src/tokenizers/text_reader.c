@@ -18,6 +18,7 @@ struct oa_reader {
     char *files;      /* the list, split at its commas */
     const char *next; /* rest of the list; NULL: no more files */
     const char *open; /* the open file */
+    bool single;      /* the list is the name of one file, commas included */
     bool raw;         /* not text, by its name: pictures */
     uint64_t limit;   /* most bytes of the file */
     gzFile file;
@@ -67,7 +68,7 @@ enum oa_error oa_plain_files_check(oa_context *c, const char *files)
     for (char *rest = list; rest && e == OA_OK;) {
         struct stat about;
         rest = oa_cut_name(rest, &name);
-        if (stat(name, &about) == 0 && !S_ISREG(about.st_mode))
+        if (stat(name, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
             e = oa_fail(c, OA_IO, "cannot read %s: not a regular file", name);
     }
     oa_free(list);
@@ -91,6 +92,13 @@ enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader 
     return OA_OK;
 }
 
+enum oa_error oa_reader_open_file(oa_context *c, const char *path, struct oa_reader **out)
+{
+    OA_TRY(oa_reader_open(c, path, out));
+    (*out)->single = true;
+    return OA_OK;
+}
+
 enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length,
                                   struct oa_reader **out)
 {
@@ -98,6 +106,11 @@ enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length
     (*out)->text = text ? text : "";
     (*out)->left = length;
     return OA_OK;
+}
+
+uint64_t oa_reader_offset(const struct oa_reader *r)
+{
+    return r->file ? (uint64_t)gzoffset(r->file) : 0;
 }
 
 const char *oa_reader_name(const struct oa_reader *r)
@@ -109,8 +122,8 @@ const char *oa_reader_name(const struct oa_reader *r)
 
 static enum oa_error open_next(struct oa_reader *r)
 {
-    char *name;
-    r->next = oa_cut_name((char *)r->next, &name);
+    char *name = r->files;
+    r->next = r->single ? NULL : oa_cut_name((char *)r->next, &name);
     if (!*name)
         return oa_fail(r->context, OA_ARGUMENT,
                        "the list of files has an empty name (a comma too many)");

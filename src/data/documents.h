@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A stream of documents from text files, in bounded memory. */
+#ifndef ORTHANT_DATA_DOCUMENTS_H
+#define ORTHANT_DATA_DOCUMENTS_H
+
+#include "base/base.h"
+
+/* What is a document. AUTO: a JSON object per line where the name ends in .jsonl or .ndjson (also
+ * gzipped), otherwise the file. */
+enum oa_document_kind {
+    OA_DOCUMENTS_AUTO,
+    OA_DOCUMENTS_FILES,
+    OA_DOCUMENTS_LINES,
+    OA_DOCUMENTS_JSON
+};
+
+struct oa_documents;
+/* files: separated by commas; patterns (*.txt.gz) and "@LIST", a file with a name on each line, are
+ * expanded, patterns in the order of names. column: the member of a JSON object that has the text.
+ */
+enum oa_error oa_documents_open(oa_context *c, const char *files, enum oa_document_kind kind,
+                                const char *column, struct oa_documents **out);
+void oa_documents_close(struct oa_documents *d);
+
+/* A document longer than OA_DOCUMENT_PIECE comes in pieces, which end with a line where there is
+ * one. */
+enum { OA_DOCUMENT_PIECE = 16 << 20 };
+struct oa_document {
+    const char *text; /* valid until the next call */
+    size_t length;
+    bool ends; /* the document ends with this piece */
+    const char *file;
+    uint64_t line; /* of the file; 0: the file is the document */
+};
+/* The next piece; out->text is NULL at the end. Empty documents, and blank lines, are left out. */
+enum oa_error oa_documents_next(struct oa_documents *d, struct oa_document *out);
+
+int oa_documents_file_count(const struct oa_documents *d);
+const char *oa_documents_file(const struct oa_documents *d, int i);
+/* Bytes of all files as they are on disk, and how many of them were read. */
+uint64_t oa_documents_bytes(const struct oa_documents *d);
+uint64_t oa_documents_bytes_read(const struct oa_documents *d);
+uint64_t oa_documents_empty(const struct oa_documents *d); /* left out so far */
+
+#endif
