@@ -19,7 +19,8 @@ static bool read_measure(const json_t *o, struct oa_measure *m)
                               .title = json_string_value(json_object_get(o, "title")),
                               .unit = json_string_value(json_object_get(o, "unit")),
                               .decimals = (int)json_integer_value(decimals),
-                              .higher = json_is_true(higher) };
+                              .higher = json_is_true(higher),
+                              .best = json_number_value(json_object_get(o, "best")) };
     return m->name && strlen(m->name) < 24 && m->title && strlen(m->title) < 48 && m->unit &&
            strlen(m->unit) < 48 && json_is_integer(decimals) && m->decimals >= 0 &&
            m->decimals <= 12 && json_is_boolean(higher);

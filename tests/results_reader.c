@@ -312,11 +312,14 @@ static char *embedded(oa_context *c, const json_t *value)
     return t.s;
 }
 
+/* The older one has no declared family. */
+static const char older_schema[] = "orthant.results/1";
+
 static enum oa_error check_schema(oa_context *c, const json_t *root)
 {
     const char *schema;
     OA_TRY(get_text(c, root, "", "schema", &schema));
-    if (strcmp(schema, OA_RESULTS_SCHEMA) != 0)
+    if (strcmp(schema, OA_RESULTS_SCHEMA) != 0 && strcmp(schema, older_schema) != 0)
         return oa_fail(c, OA_FORMAT,
                        "results: schema \"%s\" is not known; this version reads \"%s\"", schema,
                        OA_RESULTS_SCHEMA);
@@ -373,6 +376,9 @@ static enum oa_error read_baseline(oa_context *c, const json_t *root, struct oa_
 {
     const json_t *value = json_object_get(root, "baseline");
     const char *looks = json_string_value(json_object_get(root, "looks"));
+    const char *kind = json_string_value(json_object_get(json_object_get(root, "family"), "kind"));
+    int family = kind ? oa_option_choice("compare.family", kind) : OA_FAMILY_AUTO;
+    k->family = family < 0 ? OA_FAMILY_AUTO : (enum oa_family_kind)family;
     k->sequential = looks && strcmp(looks, "any") == 0;
     if (json_object_get(root, "margin"))
         OA_TRY(get_number(c, root, "", "margin", &k->margin));

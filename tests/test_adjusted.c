@@ -242,9 +242,10 @@ static void the_same_seeds(void **state)
                                    own = oa_shown_score(&h.a.comparison, e);
                 assert_true(e->plain && e->adjusted == e->loss.mean);
                 assert_memory_equal(&own, &e->loss, sizeof own);
-                assert_true(d.n == e->difference.n && d.mean == e->difference.mean &&
-                            d.sd == e->difference.sd);
-                assert_true(e->failed ? isnan(d.half) : i == h.s.reference || d.half == e->half);
+                const struct oa_against *a = oa_compared_pair(&h.s, i, h.s.reference);
+                assert_true(d.n == a->difference.n && d.mean == a->difference.mean &&
+                            d.sd == a->difference.sd);
+                assert_true(e->failed ? isnan(d.half) : i == h.s.reference || d.half == a->half);
                 assert_true(oa_percent_to_reference(&h.s, i) == e->percent);
                 assert_true(i == h.s.reference || e->failed || d.half > 0);
             }
@@ -274,20 +275,21 @@ static void the_floor_alone(void **state)
     assert_true(h.s.entries[0].adjusted == 2 && h.s.entries[1].adjusted == 3.125);
     /* means of the seeds: 1.5, 3.5, …; of all: 2.5625 */
     near(h.s.entries[2].adjusted, (5 - 1.5 + 6 - 3.5) / 2 + 2.5625, 1e-13);
-    assert_true(h.s.entries[1].difference.half > 0);
-    assert_true(oa_to_reference(&h.a.comparison, &h.s, 1).half == h.s.entries[1].difference.half);
+    assert_true(oa_compared_pair(&h.s, 1, 0)->half > 0);
+    assert_true(oa_to_reference(&h.a.comparison, &h.s, 1).half ==
+                oa_compared_pair(&h.s, 1, 0)->half);
     near(oa_to_reference(&h.a.comparison, &h.s, 2).mean, h.s.entries[2].adjusted - 2, 1e-13);
     struct oa_text table = text_of(&h, oa_report_markdown);
     has(table.s, "Where an attention has fewer seeds, its validation loss is adjusted");
     assert_null(strstr(table.s, "own seeds"));
-    has(table.s, "+1.1250 ±");
+    has(table.s, "+1.1250");
     oa_text_free(&table);
     struct oa_text page =
         text_of(&h, oa_report_html); /* which explains what there is, and nothing else */
     static const char *const terms[] = { "any number of interim analyses", "uniform baseline",
                                          "budget held equal", "Pareto front" };
-    static const char *const others[] = { "p", "baseline", "tuned", "adjusted for missing seeds",
-                                          "loss" };
+    static const char *const others[] = { "interval of a difference", "baseline", "tuned",
+                                          "adjusted for missing seeds", "loss" };
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         assert_true(explained(page.s, terms[i]));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -382,8 +384,8 @@ static void no_cycle(void **state)
 /* Where more is better the same is decided, and the adjusted mean is that of the score. */
 static void of_scores(void **state)
 {
-    static const struct oa_measure measures[] = { { "loss", "valid loss", "nats", 4, false },
-                                                  { "bleu", "BLEU", "BLEU", 2, true },
+    static const struct oa_measure measures[] = { { "loss", "valid loss", "nats", 4, false, 0 },
+                                                  { "bleu", "BLEU", "BLEU", 2, true, 100 },
                                                   { .name = NULL } };
     static struct held h, up;
     (void)state;
@@ -437,9 +439,9 @@ static void what_was_beaten_does_not_lead(void **state)
     assert_true(h.s.entries[2].adjusted < h.s.entries[0].adjusted);
     assert_int_equal(h.s.reference, 0);
     assert_int_equal(h.s.entries[0].verdict, OA_VERDICT_LEADS);
-    has(h.s.conclusion, "a leads. c and b are worse (95 % intervals of all pairs, at any number of "
-                        "interim analyses). c has a lower adjusted loss, but was shown to be worse "
-                        "than another attention on the seeds that both have.");
+    has(h.s.conclusion,
+        "a leads. c and b are worse. c has a lower adjusted loss, but was shown to be worse "
+        "than another attention on the seeds that both have.");
     struct oa_text table = text_of(&h, oa_report_markdown);
     has(table.s, "difference to the leader");
     has(table.s, "| leads |");

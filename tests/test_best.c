@@ -298,8 +298,8 @@ static void test_equal_scores(void **state)
     assert_int_equal(run.best_step, 4);
     assert_int_equal(run.steps, 12);
     oa_run_free(&run);
-    const struct oa_measure measures[] = { { "loss", "loss", "", 2, false },
-                                           { "accuracy", "accuracy", "%", 2, true } };
+    const struct oa_measure measures[] = { { "loss", "loss", "", 2, false, 0 },
+                                           { "accuracy", "accuracy", "%", 2, true, 100 } };
     for (int m = 0; m < 2; m++) {
         double better = m ? 60 : 40;
         struct oa_best best = { 0 };

@@ -575,52 +575,56 @@ static void uniform_baseline_is_added_once(void **state)
 static void uniform_baseline_is_not_ranked(void **state)
 {
     (void)state;
-    struct oa_run runs[4][3] = { 0 };
-    static const double loss[4][3] = {
-        { 2.10, 2.20, 2.30 }, { 1.50, 1.61, 1.70 }, { 2.01, 2.10, 2.22 }, { 2.00, 2.11, 2.21 }
-    };
+    enum { OF_FLOOR = 5 };
+    struct oa_run runs[4][OF_FLOOR] = { 0 };
+    static const double loss[4][OF_FLOOR] = { { 2.10, 2.20, 2.30, 2.10, 2.20 },
+                                              { 1.50, 1.61, 1.70, 1.50, 1.61 },
+                                              { 2.01, 2.10, 2.22, 2.00, 2.11 },
+                                              { 2.00, 2.11, 2.21, 2.00, 2.11 } };
     struct oa_entry entries[4] = { { .attention = "far above" },
                                    { .attention = "below" },
                                    { .attention = "beside" },
                                    { .attention = FLOOR, .uniform = true } };
     for (int e = 0; e < 4; e++)
-        for (int r = 0; r < 3; r++) {
+        for (int r = 0; r < OF_FLOOR; r++) {
             runs[e][r] =
                 (struct oa_run){ .seed = (uint64_t)r, .valid_loss = loss[e][r], .valid_tokens = 9 };
             entries[e].runs = runs[e];
         }
-    struct oa_comparison k = { .entries = entries, .count = 4, .seeds = 3, .valid_tokens = 10 };
+    struct oa_comparison k = {
+        .entries = entries, .count = 4, .seeds = OF_FLOOR, .valid_tokens = 10
+    };
     oa_context *c = oa_open(NULL);
     struct oa_summary s;
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
     assert_int_equal(s.reference, 1);
     assert_int_equal(s.uniform, 3);
     assert_int_equal(s.entries[1].verdict, OA_VERDICT_BEST);
-    assert_int_equal(s.entries[3].verdict, OA_VERDICT_UNIFORM);
-    assert_true(isnan(s.entries[3].p));
-    assert_int_equal(s.entries[0].uniform.verdict, OA_AGAINST_WORSE);
-    assert_int_equal(s.entries[1].uniform.verdict, OA_AGAINST_BETTER);
-    assert_int_equal(s.entries[2].uniform.verdict, OA_AGAINST_UNRESOLVED);
-    assert_int_equal(s.entries[3].uniform.verdict, OA_AGAINST_NONE);
-    /* differences 0.10, 0.09, 0.09: mean 0.28/3, s 0.01/sqrt(3), t = 28 with 2 degrees of freedom
-     */
-    assert_true(fabs(s.entries[0].uniform.difference.mean - 0.28 / 3) < 1e-12);
-    double p =
-        1 - 28 / sqrt(2 + 28.0 * 28); /* closed form of P(|T| > t) for 2 degrees of freedom */
-    assert_true(fabs(s.entries[0].uniform.p - p) < 1e-9);
-    assert_true(fabs(s.entries[0].uniform.holm - 2 * p) < 1e-9); /* the second smallest of three */
+    assert_int_equal(s.entries[3].verdict, OA_VERDICT_WORSE);
+    assert_int_equal(oa_compared_pair(&s, 0, 3)->verdict, OA_AGAINST_WORSE);
+    assert_int_equal(oa_compared_pair(&s, 1, 3)->verdict, OA_AGAINST_BETTER);
+    assert_int_equal(oa_compared_pair(&s, 2, 3)->verdict, OA_AGAINST_UNRESOLVED);
+    assert_int_equal(oa_compared_pair(&s, 3, 3)->verdict, OA_AGAINST_NONE);
+    /* differences 0.10, 0.09, 0.09, 0.10, 0.09: mean 0.094, s 0.01 sqrt(0.3), t = 0.094 / (0.01
+     * sqrt(0.06)) with 4 degrees of freedom, of which the distribution is a closed form */
+    double of_t = 0.094 / (0.01 * sqrt(0.06)), u = of_t / sqrt(4 + of_t * of_t);
+    double p = 1 - u * (1 + 0.5 * (1 - u * u));
+    assert_true(fabs(oa_compared_pair(&s, 0, 3)->difference.mean - 0.094) < 1e-12);
+    assert_true(fabs(oa_compared_pair(&s, 0, 3)->p / p - 1) < 1e-6);
+    assert_true(fabs(oa_compared_pair(&s, 0, 3)->adjusted / (6 * p) - 1) < 1e-6); /* of all pairs */
     assert_non_null(
         strstr(s.conclusion, "beside shows no significant difference to the uniform baseline"));
     assert_non_null(strstr(s.conclusion, "far above is worse than the uniform baseline."));
     oa_summary_free(&s);
 
-    for (int r = 0; r < 3; r++) /* below everything, it still does not win */
+    for (int r = 0; r < OF_FLOOR; r++) /* below everything, it still does not win */
         runs[3][r].valid_loss -= 1;
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
     assert_int_equal(s.order[0], 3);
     assert_int_equal(s.reference, 1);
-    assert_int_equal(s.entries[1].verdict, OA_VERDICT_BEST);
-    assert_int_equal(s.entries[1].uniform.verdict, OA_AGAINST_WORSE);
+    assert_int_equal(s.entries[1].verdict, OA_VERDICT_LOWEST); /* not of all that were compared */
+    assert_int_equal(s.entries[3].verdict, OA_VERDICT_BETTER);
+    assert_int_equal(oa_compared_pair(&s, 1, 3)->verdict, OA_AGAINST_WORSE);
     assert_false(s.entries[3].front_speed || s.entries[3].front_parameters);
     struct oa_text t;
     oa_text_init(&t, c);

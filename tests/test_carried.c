@@ -212,21 +212,12 @@ static const char *words_of(const char *verdict, bool terminal)
     return terminal && strcmp(verdict, "no significant difference") == 0 ? "n.s." : verdict;
 }
 
-static void check_judged(const char *cell, const struct carried_judged *j, bool terminal,
-                         const char *what)
-{
-    if (!j->verdict) {
-        begins(cell, "–", what);
-        return;
-    }
-    begins(says_both(cell, j->mean, j->half, what), words_of(j->verdict, terminal), what);
-}
-
-/* attention, loss, ppl, bits, difference, Holm p, verdict, seeds, baseline, uniform; on the
- * terminal attention, loss, bits, verdict, seeds, baseline, the verdict to uniform */
+/* attention, loss, ppl, bits, difference to the baseline, p, verdict, seeds, and described the
+ * differences to the lowest and to the uniform baseline; on the terminal no ppl and nothing
+ * described */
 static void check_results_row(char cells[MOST_CELLS][96], int i, bool terminal)
 {
-    const struct carried_judged *j = &carried_to_reference[i], *u = &carried_to_uniform[i];
+    const struct carried_judged *j = &carried_to_baseline[i];
     const char *name = carried_names[i];
     bool uniform = i == CARRIED - 1;
     int at = 1;
@@ -238,30 +229,34 @@ static void check_results_row(char cells[MOST_CELLS][96], int i, bool terminal)
     if (!terminal)
         says(cells[at++], exp(adjusted_of(i)), "perplexity");
     says(cells[at++], carried_means[i][9] * adjusted_of(i) / carried_loss[i][0], "bits");
-    if (!terminal) {
-        if (i == carried_reference)
-            assert_string_equal(cells[at], "–");
-        else if (j->verdict)
-            says_both(cells[at], j->mean, j->half, "difference");
-        else
-            says(cells[at],
-                 uniform ? carried_adjusted_uniform - carried_loss[carried_reference][0]
-                         : carried_difference[i],
-                 "difference");
-        if (j->verdict)
-            says(cells[at + 1], j->p, "Holm's p");
-        at += 2;
-    }
-    assert_string_equal(cells[at++], i == 3    ? "failed 1 of 5"
-                                     : uniform ? terminal ? "–" : "uniform baseline"
-                                     : i == carried_reference ? "lowest loss"
-                                                              : words_of(j->verdict, terminal));
-    assert_int_equal(atoi(cells[at++]), carried_made[i]);
-    check_judged(cells[at++], &carried_to_baseline[i], terminal, "against the baseline");
-    if (terminal)
-        assert_string_equal(cells[at], u->verdict ? words_of(u->verdict, true) : "–");
+    if (i == 0)
+        assert_string_equal(cells[at], "–");
+    else if (j->verdict)
+        says_both(cells[at], j->mean, j->half, "difference");
+    else /* failed */
+        assert_string_equal(cells[at], "–");
+    if (j->verdict && isfinite(j->p))
+        says(cells[at + 1], j->p, "p");
     else
-        check_judged(cells[at], u, false, "against the uniform baseline");
+        assert_string_equal(cells[at + 1], "–");
+    at += 2;
+    assert_string_equal(cells[at++], i == 3   ? "failed 1 of 5"
+                                     : i == 0 ? "baseline"
+                                              : words_of(j->verdict, terminal));
+    assert_int_equal(atoi(cells[at++]), carried_made[i]);
+    if (terminal)
+        return;
+    if (i == carried_reference)
+        assert_string_equal(cells[at], "–");
+    else
+        says(cells[at],
+             uniform ? carried_adjusted_uniform - carried_loss[carried_reference][0]
+                     : carried_difference[i],
+             "to the lowest");
+    if (uniform)
+        begins(cells[at + 1], "–", "to uniform");
+    else
+        says(cells[at + 1], carried_to_uniform[i], "to uniform");
 }
 
 /* attention, trained, frozen, steps, tokens, FLOPs, processor, wall, tokens/s, ms/step (not on the
@@ -314,7 +309,7 @@ static void terminal_and_markdown(void **state)
         if (carried_seeds_needed[i]) {
             assert_int_equal(m.s.entries[i].seeds_needed, carried_seeds_needed[i]);
             snprintf(seeds, sizeof seeds, "%s ", carried_names[i]);
-            find(find(t.s, "at the corrected level (80 % range):"), seeds);
+            find(find(t.s, "to be significant (80 % range):"), seeds);
         }
     find(t.s, "random, seed 13: step 7: the loss is not finite");
     oa_text_free(&t);
@@ -333,7 +328,7 @@ static void equals(const json_t *o, const char *key, double x)
         fail_msg("%s is %.12g instead of %.12g", key, json_number_value(value), x);
 }
 
-static void equals_judged(const json_t *o, const struct carried_judged *j, const char *p)
+static void equals_judged(const json_t *o, const struct carried_judged *j)
 {
     if (!j->verdict) {
         assert_true(json_is_null(o));
@@ -345,7 +340,7 @@ static void equals_judged(const json_t *o, const struct carried_judged *j, const
     equals(interval, "low", j->mean - j->half);
     equals(interval, "high", j->mean + j->half);
     equals(interval, "confidence", 1 - j->level);
-    equals(o, strcmp(j->verdict, "equivalent") == 0 ? "p_equivalence" : p, j->p);
+    equals(o, strcmp(j->verdict, "equivalent") == 0 ? "p_equivalence" : "p_adjusted", j->p);
 }
 
 static void results_json(void **state)
@@ -375,16 +370,47 @@ static void results_json(void **state)
         equals(json_object_get(s, "loss"), "high", carried_loss[i][0] + carried_loss[i][1]);
         equals(s, "adjusted", adjusted_of(i));
         equals(s, "difference_percent", carried_percent[i]);
-        if (carried_to_reference[i].verdict)
-            equals_judged(s, &carried_to_reference[i], "p_holm");
+        if (carried_to_baseline[i].verdict) /* of the entry and of its comparison */
+            assert_string_equal(json_string_value(json_object_get(s, "verdict_text")),
+                                carried_to_baseline[i].verdict);
         equals(s, "seeds_needed", carried_seeds_needed[i] ? carried_seeds_needed[i] : (double)NAN);
-        equals_judged(json_object_get(s, "baseline"), &carried_to_baseline[i], "p_holm");
-        equals_judged(json_object_get(s, "floor"), &carried_to_uniform[i], "p_holm");
+        equals_judged(json_object_get(s, "baseline"), &carried_to_baseline[i]);
+        const json_t *u = json_object_get(s, "floor");
+        if (i < 3) /* described, but for the baseline itself */
+            equals(json_object_get(u, "difference"), "mean", carried_to_uniform[i]);
+        if (i == 1 || i == 2)
+            assert_true(json_is_null(json_object_get(u, "verdict")) &&
+                        json_is_null(json_object_get(u, "interval")) &&
+                        json_is_null(json_object_get(u, "p_adjusted")));
     }
+    const json_t *declared = json_object_get(root, "family");
+    assert_string_equal(json_string_value(json_object_get(declared, "kind")), "baseline");
+    equals(declared, "comparisons", 4);
+    equals(declared, "judged", 3);
+    equals(declared, "level", 0.05);
     json_t *pairs = json_object_get(root, "pairs");
-    assert_int_equal(json_array_size(pairs), 3);
-    for (size_t p = 0; p < 3; p++)
-        equals_judged(json_array_get(pairs, p), &carried_pairs[p], "p_holm");
+    assert_int_equal(json_array_size(pairs), CARRIED_PAIRS);
+    json_decref(root);
+    oa_text_free(&t);
+    close_carried(&m);
+}
+
+static void all_pairs(void **state)
+{
+    static struct carried m;
+    (void)state;
+    open_carried(&m);
+    m.comparison.family = OA_FAMILY_PAIRS;
+    judge_carried(&m);
+    struct oa_text t = form_of(&m, oa_report_json);
+    json_t *root = json_loads(t.s, 0, NULL), *pairs = json_object_get(root, "pairs");
+    for (size_t p = 0; p < CARRIED_PAIRS; p++) {
+        const json_t *one = json_array_get(pairs, p);
+        equals(one, "a", carried_pair[p][0]);
+        equals(one, "b", carried_pair[p][1]);
+        equals_judged(one, &carried_pairs[p]);
+    }
+    equals(json_object_get(root, "family"), "comparisons", 10);
     json_decref(root);
     oa_text_free(&t);
     close_carried(&m);
@@ -420,7 +446,6 @@ static const char *page_row(const char *table, int i)
  */
 static void check_answers(const char *page, int i)
 {
-    static const struct carried_judged *uniform = &carried_to_uniform[0];
     const struct carried_judged *j = &carried_to_baseline[i];
     char cell[160];
     const char *at = next_cell(page_row(page, i), cell);
@@ -428,21 +453,13 @@ static void check_answers(const char *page, int i)
     if (i != CARRIED - 1)
         says(rest + strlen(" ± "), carried_loss[i][1], "page, half");
     at = next_cell(at, cell);
-    if (i == CARRIED - 1)
-        says_ends(says(cell, -uniform->mean, "page, uniform"), -uniform->mean, uniform->half,
-                  "page, uniform");
-    else if (j->verdict)
+    if (j->verdict)
         says_ends(says(cell, j->mean, "page, difference"), j->mean, j->half, "page, difference");
-    else
+    else if (i == 0)
         begins(cell, "–", "page, difference");
     at = next_cell(at, cell);
-    begins(cell,
-           i == 0             ? "baseline"
-           : i == 3           ? "failed 1 of 5"
-           : i == CARRIED - 1 ? "uniform baseline"
-                              : j->verdict,
-           "page, verdict");
-    if (j->verdict)
+    begins(cell, i == 0 ? "baseline" : i == 3 ? "failed 1 of 5" : j->verdict, "page, verdict");
+    if (j->verdict && isfinite(j->p))
         says(find(cell, "p = ") + 4, j->p, "page, p");
     at = next_cell(at, cell);
     says(says(cell, carried_means[i][5], "page, speed"), carried_means[i][4], "page, ms/step");
@@ -453,23 +470,20 @@ static void check_answers(const char *page, int i)
     says(says(cell, carried_means[i][8], "page, memory"), carried_means[i][7], "page, FLOPs/step");
 }
 
-/* difference to the lowest (percent), among all, to the uniform baseline, perplexity, seeds */
+/* difference to the lowest (percent), to the uniform baseline, perplexity, seeds */
 static void check_more(const char *table, int i)
 {
-    const struct carried_judged *j = &carried_to_reference[i], *u = &carried_to_uniform[i];
     char cell[160];
     const char *at = next_cell(page_row(table, i), cell);
-    if (j->verdict) {
-        const char *rest = says(cell, j->mean, "page, to the lowest");
+    if (i != carried_reference && i < 3) {
+        const char *rest = says(cell, carried_difference[i], "page, to the lowest");
         rest = says(find(rest, "(") + 1, carried_percent[i], "page, percent");
-        says_ends(find(rest, ")") + 1, j->mean, j->half, "page, to the lowest");
+        assert_null(strstr(rest, "…")); /* no interval of what is described */
     }
-    at = next_cell(next_cell(at, cell), cell);
-    if (u->verdict) {
-        begins(says(cell, u->mean, "page, to uniform"), u->verdict, "page, to uniform");
-        says_ends(find(cell, u->verdict) + strlen(u->verdict), u->mean, u->half,
-                  "page, to uniform");
-    }
+    at = next_cell(at, cell);
+    if (i < CARRIED - 1)
+        says(cell, carried_to_uniform[i], "page, to uniform");
+    assert_null(strstr(cell, "…"));
     at = next_cell(at, cell);
     says(cell, exp(adjusted_of(i)), "page, perplexity");
     next_cell(at, cell);
@@ -610,9 +624,9 @@ static void differences(void **state)
     const char *const svgs[] = { find(figure, "<div class=\"wide\"><svg"),
                                  find(figure, "<div class=\"narrow\"><svg"), file.s };
     for (int v = 0; v < 3; v++) {
-        for (int i = 1; i < 3; i++)
-            check_bar(svgs[v], i, carried_to_baseline[i].mean, carried_to_baseline[i].half);
-        check_bar(svgs[v], CARRIED - 1, -carried_to_uniform[0].mean, carried_to_uniform[0].half);
+        for (int i = 1; i < CARRIED; i++)
+            if (carried_to_baseline[i].verdict)
+                check_bar(svgs[v], i, carried_to_baseline[i].mean, carried_to_baseline[i].half);
         struct scale x = scale_of(svgs[v], true);
         const char *band = find(svgs[v], "<rect class=\"margin\"");
         assert_int_equal(sscanf(band, "<rect class=\"margin\" x=\"%lf\"", &left), 1);
@@ -721,7 +735,7 @@ static void without_its_baseline(void **state)
         char begin[64];
         snprintf(begin, sizeof begin, "\n| %s ", carried_names[i]);
         split(find(t.s, begin) + 3, " | ", cells);
-        assert_string_equal(cells[8], "–");
+        assert_string_equal(cells[4], "–");
     }
     find(t.s, "the baseline, softmax, did not finish all its runs");
     oa_text_free(&t);
@@ -771,6 +785,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(terminal_and_markdown),
         cmocka_unit_test(results_json),
+        cmocka_unit_test(all_pairs),
         cmocka_unit_test(page_tables),
         cmocka_unit_test(differences),
         cmocka_unit_test(curves),

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEEDS = 4, MOST = 4 };
+enum { SEEDS = 6, MOST = 4 };
 
 /* ---- the table ---- */
 
@@ -21,7 +21,8 @@ static void every_cell(void **state)
         [OA_OUTCOME_FAILED] = { "repair", "repair", "repair", "repair" },
         [OA_OUTCOME_BASELINE_FAILED] = { "repair", "repair", "repair", "repair" },
         [OA_OUTCOME_ALONE] = { "none", "none", "none", "none" },
-        [OA_OUTCOME_ONE_SEED] = { "more seeds", "more seeds", "more seeds", "more seeds" },
+        [OA_OUTCOME_FEW_SEEDS] = { "more seeds", "more seeds", "more seeds", "more seeds" },
+        [OA_OUTCOME_UNIFORM] = { "none", "none", "none", "none" },
         [OA_OUTCOME_UNJUDGED] = { "none", "none", "none", "none" },
         [OA_OUTCOME_OPEN] = { "more seeds", "more seeds", "keep", "more seeds" },
         [OA_OUTCOME_FAR] = { "keep", "keep", "keep", "keep" },
@@ -58,6 +59,7 @@ struct made_up {
     double margin;
     enum oa_equal equal;
     bool sequential;
+    enum oa_family_kind family;
     struct oa_until until;
     enum oa_outcome outcome;
     enum oa_saving saving;
@@ -79,6 +81,7 @@ static void build(const struct made_up *m, struct held *h)
                                             .margin = m->margin,
                                             .equal = m->equal,
                                             .sequential = m->sequential,
+                                            .family = m->family,
                                             .until = m->until };
     for (int i = 0; i < MOST && m->of[i].name; i++) {
         const struct attention *a = &m->of[i];
@@ -190,10 +193,19 @@ static const struct made_up cases[] = {
       { SOFTMAX, BETTER, { "fast", -0.4975, 0.011, 160, false, false } },
       .baseline = 1,
       .margin = 0.05,
+      .family = OA_FAMILY_PAIRS,
       .outcome = OA_OUTCOME_BETTER,
       .saving = OA_SAVING_SOME,
       .text = "Change to dense: it was shown to be better than softmax, by 0.50 nats a token. "
               "Fastest that is equivalent within 0.05 nats a token: fast (2.0 times as fast)." },
+    { "two are better, and not compared with each other",
+      { SOFTMAX, BETTER, { "fast", -0.4975, 0.011, 160, false, false } },
+      .baseline = 1,
+      .margin = 0.05,
+      .outcome = OA_OUTCOME_BETTER,
+      .saving = OA_SAVING_NONE,
+      .text = "Change to dense: it was shown to be better than softmax, by 0.50 nats a token, and "
+              "is 0.80 times as fast. No equivalent attention was shown to be faster." },
     { "what is equivalent to the baseline replaces nothing better",
       { SOFTMAX, BETTER, ALIKE_FAST },
       .baseline = 1,
@@ -217,18 +229,31 @@ static const struct made_up cases[] = {
       { SOFTMAX, WORSE },
       .baseline = 1,
       .seeds = 1,
-      .outcome = OA_OUTCOME_ONE_SEED,
-      .text = "More seeds are needed: 2 attentions with 3 seeds, about 10 minutes (--seeds 3). "
+      .outcome = OA_OUTCOME_FEW_SEEDS,
+      .text = "More seeds are needed: 2 attentions with 5 seeds, about 20 minutes (--seeds 5). "
               "Until then keep softmax: no attention was shown to be better." },
-    /* 1/32 with a deviation of 1/16·√(4/3) and a margin of 0.08: two one-sided tests at 0.05 show
-     * it with a power of 0.8 from 16 seeds on (scipy's quantiles of t), a difference takes more. */
+    { "four seeds, however clear",
+      { SOFTMAX, BETTER },
+      .baseline = 1,
+      .seeds = 4,
+      .outcome = OA_OUTCOME_FEW_SEEDS,
+      .text = "More seeds are needed: 2 attentions with 5 seeds, about 5 minutes (--seeds 5). "
+              "Until then keep softmax: no attention was shown to be better." },
+    { "only against the uniform baseline",
+      { SOFTMAX, BETTER, { "uniform", 0.5, 0.01, 300, false, true } },
+      .family = OA_FAMILY_UNIFORM,
+      .outcome = OA_OUTCOME_UNIFORM,
+      .text = "No recommendation: only differences to the uniform baseline were judged; "
+              "--compare.family pairs judges those between attentions." },
+    /* 1/32 with a deviation of 1/16·√(6/5) and a margin of 0.08: two one-sided tests at 0.025 show
+     * it with a power of 0.8 from 18 seeds on (scipy's quantiles of t), a difference takes more. */
     { "open, equivalence is the cheaper question",
       { SOFTMAX, { "dense", 0.03125, 0.0625, 100, false, false } },
       .baseline = 1,
       .margin = 0.08,
       .outcome = OA_OUTCOME_OPEN,
       .saving = OA_SAVING_NONE,
-      .text = "More seeds are needed: 2 attentions with 16 seeds, about 60 minutes (--seeds 16). "
+      .text = "More seeds are needed: 2 attentions with 18 seeds, about 60 minutes (--seeds 18). "
               "Until then keep softmax: no attention was shown to be better." },
     { "one without luck next to one that was judged",
       { SOFTMAX, WORSE, { "stuck", 0.5, 0, 100, false, false } },
@@ -241,13 +266,13 @@ static const struct made_up cases[] = {
       .outcome = OA_OUTCOME_UNJUDGED,
       .text = "No recommendation: the differences are the same with every seed, so there is no "
               "variance to test against." },
-    /* 1/16 with a deviation of 1/16·√(4/3): by scipy (stats.nct) 13 seeds have a power of 0.8 at
-     * 0.05. Nine more runs of 100 s and of 200 s: 45 minutes. */
+    /* 1/16 with a deviation of 1/16·√(6/5): by scipy (stats.nct) 12 seeds have a power of 0.8 at
+     * 0.05. Six more runs of 100 s and of 200 s: 30 minutes. */
     { "open",
       { SOFTMAX, OPEN },
       .baseline = 1,
       .outcome = OA_OUTCOME_OPEN,
-      .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). "
+      .text = "More seeds are needed: 2 attentions with 12 seeds, about 30 minutes (--seeds 12). "
               "Until then keep softmax: no attention was shown to be better." },
     { "open, at the same time",
       { SOFTMAX, OPEN },
@@ -255,7 +280,7 @@ static const struct made_up cases[] = {
       .equal = OA_EQUAL_TIME,
       .outcome = OA_OUTCOME_OPEN,
       .saving = OA_SAVING_TIMED,
-      .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). "
+      .text = "More seeds are needed: 2 attentions with 12 seeds, about 30 minutes (--seeds 12). "
               "Until then keep softmax: no attention was shown to be better." },
     { "open forever",
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
@@ -318,7 +343,7 @@ static const struct made_up cases[] = {
     { "open, no baseline",
       { SOFTMAX, OPEN },
       .outcome = OA_OUTCOME_OPEN_LOWEST,
-      .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13)." },
+      .text = "More seeds are needed: 2 attentions with 12 seeds, about 30 minutes (--seeds 12)." },
     { "open forever, no baseline",
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
       .outcome = OA_OUTCOME_FAR_LOWEST,
@@ -327,8 +352,8 @@ static const struct made_up cases[] = {
     { "one seed, no baseline",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .seeds = 1,
-      .outcome = OA_OUTCOME_ONE_SEED,
-      .text = "More seeds are needed: 3 attentions with 3 seeds, about 20 minutes (--seeds 3)." },
+      .outcome = OA_OUTCOME_FEW_SEEDS,
+      .text = "More seeds are needed: 3 attentions with 5 seeds, about 40 minutes (--seeds 5)." },
     { "no luck, no baseline",
       { SOFTMAX, { "stuck", 0.5, 0, 100, false, false } },
       .outcome = OA_OUTCOME_UNJUDGED,
@@ -382,7 +407,7 @@ static void budgets(void **state)
         assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
         assert_int_equal(s.advice.action, OA_ACTION_SEEDS);
         assert_non_null(strstr(s.recommendation, endings[i].option));
-        struct oa_estimate d = s.entries[1].baseline.difference;
+        struct oa_estimate d = oa_compared_pair(&s, 1, 0)->difference;
         d.n = s.advice.seeds; /* settles it, and one fewer does not */
         assert_true(oa_anytime_half(&d, 0.05) < d.mean);
         d.n--;

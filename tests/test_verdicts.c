@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Verdicts and the intervals next to them: of simulated comparisons nothing that is written or
- * printed may contradict itself; of outcomes of the two tests every one has its verdict; the
- * numbers are those of verdicts/family.py.
+ * printed may contradict itself; every position of an interval has its verdict; the numbers are
+ * those of verdicts/family.py.
  */
 #include "arena.h"
 
@@ -17,7 +17,7 @@ static void agree(const char *where, const char *word, double low, double high, 
 {
     double beyond = practical ? margin : 0;
     bool above = low > beyond, below = high < -beyond, within = low >= -margin && high <= margin;
-    bool right = true;
+    bool right = true; /* of an estimate */
     if (strstr(word, "worse than "))
         return; /* another one than the interval is about */
     if (strcmp(word, "better") == 0 || strcmp(word, "worse") == 0 ||
@@ -29,7 +29,7 @@ static void agree(const char *where, const char *word, double low, double high, 
         right = !above && !below && !(low > -margin && high < margin);
     else if (strcmp(word, "equivalent") == 0)
         right = within;
-    else if (strcmp(word, "uniform baseline") != 0)
+    else if (strcmp(word, "estimate only") != 0)
         right = false; /* nothing else has an interval */
     if (!right)
         fail_msg("%s: \"%s\" next to %.9g … %.9g (margin %g)", where, word, low, high, margin);
@@ -96,61 +96,97 @@ static void draw(struct arena *a, int trial)
     s.baseline = drawn("baseline", trial, 0) < 0.5;
     arena_open(a, &s, trial, seeds);
     a->comparison.sequential = drawn("looks", trial, 0) < 0.4;
+    if (drawn("family", trial, 0) < 0.5)
+        a->comparison.family = OA_FAMILY_PAIRS;
     for (int i = 0; i < s.count; i++)
         for (int r = 0; r < seeds; r++)
             a->runs[i][r].absent = false;
-    if (s.count > 2 && drawn("floor", trial, 0) < 0.6)
+    if (s.count > 2 && drawn("floor", trial, 0) < 0.6) {
         a->entries[s.count - 1].uniform = true;
+        if (drawn("family", trial, 0) > 0.8)
+            a->comparison.family = OA_FAMILY_UNIFORM;
+    }
     if (s.count > 3 && drawn("failed", trial, 0) < 0.3)
         a->runs[s.count - 2][seeds - 1].failed = true;
 }
 
 /* ---- results.json ---- */
 
-static double margin_of(const struct oa_comparison *k, bool uniform)
-{
-    return uniform ? 0 : k->margin;
-}
-
 static void check_member(const struct oa_comparison *k, const char *where, const json_t *o,
-                         bool uniform, int *seen)
+                         int *seen)
 {
     const json_t *interval = json_object_get(o, "interval");
     const char *word = json_string_value(json_object_get(o, "verdict_text"));
     if (!json_is_object(interval))
         return;
     const json_t *low = json_object_get(interval, "low"), *high = json_object_get(interval, "high");
-    double margin = margin_of(k, uniform);
     agree(where, word, json_is_null(low) ? -INFINITY : json_number_value(low),
-          json_is_null(high) ? INFINITY : json_number_value(high), margin,
-          k->sequential && margin > 0);
+          json_is_null(high) ? INFINITY : json_number_value(high), k->margin,
+          k->sequential && k->margin > 0);
+    const json_t *p = json_object_get(o, "p_adjusted");
+    if (json_is_number(p) && strcmp(word, "equivalent") != 0)
+        assert_true((json_number_value(p) < 0.05) ==
+                    (strcmp(word, "better") == 0 || strncmp(word, "worse", 5) == 0));
     seen[strcmp(word, "no significant difference") == 0 || strcmp(word, "undecided") == 0 ? 0
          : strcmp(word, "equivalent") == 0                                                ? 1
+         : strcmp(word, "estimate only") == 0                                             ? 3
                                                                                           : 2]++;
+}
+
+/* One comparison has one verdict and one interval, wherever it is. */
+static void check_once(const json_t *pairs, const json_t *one, int a, int b)
+{
+    size_t i;
+    json_t *pair;
+    json_array_foreach(pairs, i, pair)
+    {
+        int first = (int)json_integer_value(json_object_get(pair, "a"));
+        int second = (int)json_integer_value(json_object_get(pair, "b"));
+        if (first != a || second != b)
+            continue;
+        assert_true(json_equal(json_object_get(pair, "verdict"), json_object_get(one, "verdict")));
+        assert_true(
+            json_equal(json_object_get(pair, "interval"), json_object_get(one, "interval")));
+        assert_true(
+            json_equal(json_object_get(pair, "p_adjusted"), json_object_get(one, "p_adjusted")));
+    }
 }
 
 static void check_json(const struct oa_comparison *k, const char *text, int *seen)
 {
     json_t *root = json_loads(text, 0, NULL), *entry, *pair;
-    size_t i;
+    size_t i, judged = 0;
     assert_non_null(root);
+    json_t *pairs = json_object_get(root, "pairs");
     json_array_foreach(json_object_get(root, "entries"), i, entry)
     {
         const json_t *s = json_object_get(entry, "statistics");
-        check_member(k, "JSON, entry", s, false, seen);
-        check_member(k, "JSON, baseline", json_object_get(s, "baseline"), false, seen);
-        check_member(k, "JSON, uniform", json_object_get(s, "floor"), true, seen);
+        check_member(k, "JSON, entry", s, seen);
+        check_member(k, "JSON, baseline", json_object_get(s, "baseline"), seen);
+        check_member(k, "JSON, uniform", json_object_get(s, "floor"), seen);
+        if (json_is_object(json_object_get(s, "floor")))
+            check_once(pairs, json_object_get(s, "floor"), (int)i, k->count - 1);
     }
-    json_array_foreach(json_object_get(root, "pairs"), i, pair)
+    json_array_foreach(pairs, i, pair)
     {
-        check_member(k, "JSON, pair", pair, false, seen);
+        check_member(k, "JSON, pair", pair, seen);
+        judged += !json_is_null(json_object_get(pair, "verdict"));
     }
+    const json_t *declared = json_object_get(root, "family");
+    json_int_t size = json_integer_value(json_object_get(declared, "comparisons"));
+    assert_int_equal(json_integer_value(json_object_get(declared, "judged")), judged);
+    assert_true((json_int_t)judged <= size);
+    assert_int_equal(size,
+                     strcmp(json_string_value(json_object_get(declared, "kind")), "pairs") == 0
+                         ? k->count * (k->count - 1) / 2
+                         : k->count - 1);
     json_decref(root);
 }
 
 /* ---- what is printed ---- */
 
-/* Every cell "a ±b WORD" of the Markdown table, and the difference before "| p | WORD". */
+/* Of every row of the Markdown table of results the difference "a ±b" and the verdict, which come
+ * in the next cell but one, after p, or in the next. */
 static int check_markdown(const struct oa_comparison *k, const char *text)
 {
     int n = 0;
@@ -158,20 +194,16 @@ static int check_markdown(const struct oa_comparison *k, const char *text)
     const char *after;
     char word[64];
     for (const char *at = strstr(text, "| "); at; at = strstr(at + 1, "| ")) {
-        if (!plus_minus_at(at + 2, &low, &high, &after))
-            continue;
-        copy_until(after + 1, "|\n", word);
-        if (!*word && at[2] != '+' && strncmp(at + 2, "−", strlen("−")) != 0 && at[2] != '0')
-            continue; /* a score */
-        if (!*word) { /* | p | WORD | */
-            const char *p = strchr(after, '|'), *verdict = p ? strchr(p + 1, '|') : NULL;
-            assert_non_null(verdict);
-            copy_until(verdict + 2, "|\n", word);
+        bool sign = at[2] == '+' || strncmp(at + 2, "−", strlen("−")) == 0 || at[2] == '0';
+        if (!sign || !plus_minus_at(at + 2, &low, &high, &after))
+            continue; /* not a difference */
+        copy_until(after + 3, "|\n", word);
+        if (strstr(word, "<1e") || *word == '0' || *word == '1' || strncmp(word, "–", 3) == 0) {
+            const char *p = strchr(after + 3, '|');
+            assert_non_null(p);
+            copy_until(p + 2, "|\n", word);
         }
-        bool uniform = strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 &&
-                       strcmp(word, "equivalent") != 0;
-        agree("Markdown", word, low, high, margin_of(k, uniform),
-              k->sequential && k->margin > 0 && !uniform);
+        agree("Markdown", word, low, high, k->margin, k->sequential && k->margin > 0);
         n++;
     }
     return n;
@@ -193,10 +225,7 @@ static int check_after(const struct oa_comparison *k, const char *page, const ch
         const char *verdict = end + strlen(before);
         verdict += strcspn(verdict, ">") + 1; /* the rest of the tag that `before` begins */
         copy_until(verdict, stop, word);
-        bool uniform = strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 &&
-                       strcmp(word, "equivalent") != 0;
-        agree(where, word, low, high, margin_of(k, uniform),
-              k->sequential && k->margin > 0 && !uniform);
+        agree(where, word, low, high, k->margin, k->sequential && k->margin > 0);
         n++;
     }
     return n;
@@ -216,7 +245,7 @@ written(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s
 static void no_interval_contradicts_its_verdict(void **state)
 {
     static struct arena a;
-    int seen[3] = { 0 }, printed[3] = { 0 }, trials = tries(400);
+    int seen[4] = { 0 }, printed[3] = { 0 }, trials = tries(400);
     (void)state;
     oa_context *c = oa_open(NULL);
     for (int trial = 0; trial < trials; trial++) {
@@ -240,39 +269,11 @@ static void no_interval_contradicts_its_verdict(void **state)
         oa_summary_free(&s);
     }
     oa_close(c);
-    assert_true(seen[0] > 0 && seen[1] > 0 && seen[2] > 0); /* all kinds were met */
+    assert_true(seen[0] > 0 && seen[1] > 0 && seen[2] > 0 && seen[3] > 0); /* all kinds were met */
     assert_true(printed[0] > 2 * trials && printed[1] > trials / 2 && printed[2] > trials / 8);
 }
 
-/* Of equal attentions hardly any family excludes 0 anywhere: the level is kept over all its
- * intervals together. */
-static void intervals_keep_the_level(void **state)
-{
-    static struct arena a;
-    int wrong = 0, trials = tries(2000);
-    (void)state;
-    oa_context *c = oa_open(NULL);
-    struct simulated equal = { .count = 5, .baseline = true };
-    struct oa_standing standings[SIM_ENTRIES] = { { 0 } };
-    struct oa_summary s = { .entries = standings, .count = 5, .seeds = 4, .uniform = -1 };
-    for (int trial = 0; trial < trials; trial++) {
-        struct oa_against out[SIM_ENTRIES];
-        bool excludes = false;
-        arena_open(&a, &equal, trial, 4);
-        for (int i = 0; i < 5; i++)
-            for (int r = 0; r < 4; r++)
-                a.runs[i][r].absent = false;
-        assert_int_equal(oa_compare_against(c, &a.comparison, &s, 0, 0, false, out), OA_OK);
-        for (int i = 1; i < 5; i++)
-            excludes = excludes || fabs(out[i].difference.mean) > out[i].half;
-        wrong += excludes;
-    }
-    assert_true(wrong < trials * (0.05 + 3 * sqrt(0.05 * 0.95 / trials)));
-    assert_true(wrong > 0);
-    oa_close(c);
-}
-
-/* ---- outcome × outcome → verdict ---- */
+/* ---- position of the interval → verdict ---- */
 
 /* A difference of n seeds with this mean and deviation. */
 static struct oa_against compared(int n, double mean, double sd)
@@ -283,9 +284,21 @@ static struct oa_against compared(int n, double mean, double sd)
     return a;
 }
 
-/* Alone in its family, 4 seeds, sd 1: t(0.975, 3)/2 = 1.5912, t(0.95, 3)/2 = 1.1767 (tables of
- * Student's t). */
-static void every_outcome_has_its_verdict(void **state)
+static struct oa_against judged(struct oa_against a, int comparisons, double margin,
+                                bool sequential)
+{
+    struct oa_family f = { .comparisons = comparisons,
+                           .margin = margin,
+                           .sequential = sequential,
+                           .verdict_seeds = OA_VERDICT_SEEDS };
+    oa_paired_errors(&a, 1);
+    oa_family_judge(&f, &a, 1);
+    return a;
+}
+
+/* One of two comparisons, 5 seeds, sd 1: t(1 - 0.025/2, 4)/√5 = 3.495406/2.236068 = 1.563193
+ * (scipy's stats.t.ppf). */
+static void every_position_has_its_verdict(void **state)
 {
     static const struct {
         const char *what;
@@ -294,32 +307,52 @@ static void every_outcome_has_its_verdict(void **state)
         enum oa_against_verdict verdict;
         double half;
     } cases[] = {
-        { "different, no margin", 4, -1.60, 1, 0, OA_AGAINST_BETTER, 1.5912 },
-        { "different, no margin", 4, 1.60, 1, 0, OA_AGAINST_WORSE, 1.5912 },
-        { "not different, no margin", 4, 1.58, 1, 0, OA_AGAINST_UNRESOLVED, 1.5912 },
-        { "different, not within the margin", 4, 1.60, 1, 2.7, OA_AGAINST_WORSE, 1.5912 },
-        { "different, and within the margin", 4, 1.60, 1, 2.8, OA_AGAINST_EQUIVALENT, 1.1767 },
-        { "better, and within the margin", 4, -1.60, 1, 2.8, OA_AGAINST_EQUIVALENT, 1.1767 },
-        { "better, not within the margin", 4, -1.60, 1, 2.7, OA_AGAINST_BETTER, 1.5912 },
-        { "not different, within the margin", 4, 0.30, 1, 1.5, OA_AGAINST_EQUIVALENT, 1.1767 },
-        { "neither", 4, 0.30, 1, 1.4, OA_AGAINST_UNRESOLVED, 1.5912 },
+        { "below 0, no margin", 5, -1.57, 1, 0, OA_AGAINST_BETTER, 1.563193 },
+        { "above 0, no margin", 5, 1.57, 1, 0, OA_AGAINST_WORSE, 1.563193 },
+        { "around 0, no margin", 5, 1.56, 1, 0, OA_AGAINST_UNRESOLVED, 1.563193 },
+        { "above 0, not within the margin", 5, 1.57, 1, 3.1, OA_AGAINST_WORSE, 1.563193 },
+        { "above 0, and within the margin", 5, 1.57, 1, 3.2, OA_AGAINST_EQUIVALENT, 1.563193 },
+        { "below 0, and within the margin", 5, -1.57, 1, 3.2, OA_AGAINST_EQUIVALENT, 1.563193 },
+        { "below 0, not within the margin", 5, -1.57, 1, 3.1, OA_AGAINST_BETTER, 1.563193 },
+        { "around 0, within the margin", 5, 0.30, 1, 1.9, OA_AGAINST_EQUIVALENT, 1.563193 },
+        { "around 0, not within it", 5, 0.30, 1, 1.8, OA_AGAINST_UNRESOLVED, 1.563193 },
+        /* t(1 - 0.025/2, 3)/2 = 4.176535/2 */
+        { "four seeds, however clear", 4, 50, 1, 0, OA_AGAINST_FEW_SEEDS, 2.088267 },
+        { "four seeds, however equal", 4, 0, 1, 50, OA_AGAINST_FEW_SEEDS, 2.088267 },
         { "one seed", 1, 5, NAN, 0, OA_AGAINST_ONE_SEED, NAN },
         { "one seed, a margin", 1, 0.1, NAN, 1, OA_AGAINST_ONE_SEED, NAN },
         { "no seed", 0, NAN, NAN, 1, OA_AGAINST_NONE, NAN },
-        { "the same with every seed", 4, 0, 0, 1, OA_AGAINST_IDENTICAL, NAN },
-        { "the same difference with every seed", 4, 0.5, 0, 1, OA_AGAINST_UNJUDGED, NAN },
+        { "the same with every seed", 5, 0, 0, 1, OA_AGAINST_IDENTICAL, NAN },
+        { "the same difference with every seed", 5, 0.5, 0, 1, OA_AGAINST_UNJUDGED, NAN },
     };
     (void)state;
-    oa_context *c = oa_open(NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct oa_against a = compared(cases[i].n, cases[i].mean, cases[i].sd);
-        assert_int_equal(oa_judge_family(c, &a, 1, cases[i].margin, 0), OA_OK);
+        struct oa_against a =
+            judged(compared(cases[i].n, cases[i].mean, cases[i].sd), 2, cases[i].margin, false);
         if (a.verdict != cases[i].verdict)
             fail_msg("%s: verdict %d", cases[i].what, (int)a.verdict);
-        if (isnan(cases[i].half) ? !isnan(a.half) : fabs(a.half - cases[i].half) > 1e-4)
-            fail_msg("%s: half of the interval is %g", cases[i].what, a.half);
+        if (isnan(cases[i].half) ? !isnan(a.half) : fabs(a.half - cases[i].half) > 1e-6)
+            fail_msg("%s: half of the interval is %.7f", cases[i].what, a.half);
+        bool tested = a.verdict == OA_AGAINST_BETTER || a.verdict == OA_AGAINST_WORSE ||
+                      a.verdict == OA_AGAINST_EQUIVALENT || a.verdict == OA_AGAINST_UNRESOLVED;
+        assert_true(isfinite(a.p) == tested && isfinite(a.adjusted) == tested);
     }
-    oa_close(c);
+}
+
+/* Standard error and degrees of freedom are those that are given, from wherever: 1.2 and 17.5, of
+ * three comparisons: t(1 - 0.05/6, 17.5) = 2.6468225 (scipy). */
+static void any_standard_error(void **state)
+{
+    struct oa_family f = { .comparisons = 3, .verdict_seeds = OA_VERDICT_SEEDS };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct oa_against a = compared(5, i ? 3.2 : 3.15, 1);
+        a.se = 1.2;
+        a.df = 17.5;
+        oa_family_judge(&f, &a, 1);
+        assert_true(fabs(a.half - 1.2 * 2.6468225) < 1e-6);
+        assert_int_equal(a.verdict, i ? OA_AGAINST_WORSE : OA_AGAINST_UNRESOLVED);
+    }
 }
 
 /* At any look: judged by the anytime-valid interval and by no other. 4 seeds, sd 1, one comparison.
@@ -339,17 +372,15 @@ static void every_outcome_at_any_look(void **state)
                   { 0.05, 1.1, OA_AGAINST_EQUIVALENT },
                   { -0.05, 1.1, OA_AGAINST_EQUIVALENT } };
     (void)state;
-    oa_context *c = oa_open(NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct oa_against a = compared(4, 0, 1);
         double half = oa_anytime_half(&a.difference, 0.05), t_half = a.difference.half;
         assert_true(half > 1.2 * t_half);
         a.difference.mean = cases[i].of_half * half;
-        assert_int_equal(oa_judge_family(c, &a, 1, cases[i].margin * half, 1), OA_OK);
+        a = judged(a, 1, cases[i].margin * half, true);
         assert_int_equal(a.verdict, cases[i].verdict);
         assert_true(a.half == half && a.level == 0.05);
     }
-    oa_close(c);
 }
 
 /* ---- the numbers ---- */
@@ -364,12 +395,12 @@ static void as_family_py(void **state)
                                        { 1.6401, 1.6300, 1.6475, 1.6700, 1.6201, 1.6512 } };
     static const struct {
         enum oa_against_verdict verdict;
-        double level, half;
+        double adjusted, half;
     } expected[] = { { OA_AGAINST_NONE, 0, 0 },
-                     { OA_AGAINST_BETTER, 0.05 / 3, 0.00869324187862679 },
-                     { OA_AGAINST_EQUIVALENT, 0.025, 0.0008698500116428352 },
-                     { OA_AGAINST_WORSE, 0.0125, 0.011195803959156578 },
-                     { OA_AGAINST_UNRESOLVED, 0.025, 0.013542758281427255 } };
+                     { OA_AGAINST_BETTER, 0.00024186530267471267, 0.009371888768628493 },
+                     { OA_AGAINST_EQUIVALENT, 1, 0.0010476550757995034 },
+                     { OA_AGAINST_WORSE, 6.664670813089001e-06, 0.011195803959156578 },
+                     { OA_AGAINST_UNRESOLVED, 1, 0.016311018295058377 } };
     static struct arena a;
     struct oa_summary s;
     (void)state;
@@ -383,27 +414,14 @@ static void as_family_py(void **state)
         }
     assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     for (int i = 1; i < 5; i++) {
-        assert_int_equal(s.entries[i].baseline.verdict, expected[i].verdict);
-        assert_true(fabs(s.entries[i].baseline.level - expected[i].level) < 1e-15);
-        assert_true(fabs(s.entries[i].baseline.half / expected[i].half - 1) < 1e-9);
+        const struct oa_against *one = oa_compared_pair(&s, i, 0);
+        assert_int_equal(one->verdict, expected[i].verdict);
+        assert_true(one->level == 0.05 / 4);
+        assert_true(fabs(one->half / expected[i].half - 1) < 1e-9);
+        assert_true(fabs(one->adjusted / expected[i].adjusted - 1) < 1e-9);
     }
     oa_summary_free(&s);
     oa_close(c);
-}
-
-/* By hand: 0.01, 0.02, 0.03 of four with 0.5: 0.01·4 and 0.02·3 > 0.05: all but the first are
- * judged at 0.05/3. */
-static void levels_of_steps(void **state)
-{
-    static const double p[] = { 0.03, NAN, 0.01, 0.5, 0.02 };
-    double levels[5];
-    (void)state;
-    oa_holm_levels(p, 5, 0.05, levels);
-    assert_true(levels[2] == 0.05 / 4 && isnan(levels[1]));
-    assert_true(levels[0] == 0.05 / 3 && levels[3] == 0.05 / 3 && levels[4] == 0.05 / 3);
-    static const double all[] = { 0.001, 0.002, 0.003 };
-    oa_holm_levels(all, 3, 0.05, levels);
-    assert_true(levels[0] == 0.05 / 3 && levels[1] == 0.05 / 2 && levels[2] == 0.05);
 }
 
 /* Simulated with numpy, 200,000 samples each: at 0.2 of a margin of 1, deviation 1, the tests at
@@ -442,11 +460,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_interval_contradicts_its_verdict),
-        cmocka_unit_test(intervals_keep_the_level),
-        cmocka_unit_test(every_outcome_has_its_verdict),
+        cmocka_unit_test(every_position_has_its_verdict),
+        cmocka_unit_test(any_standard_error),
         cmocka_unit_test(every_outcome_at_any_look),
         cmocka_unit_test(as_family_py),
-        cmocka_unit_test(levels_of_steps),
         cmocka_unit_test(seeds_for_equivalence),
         cmocka_unit_test(printed_intervals),
     };

@@ -36,11 +36,8 @@ static bool false_verdict(enum oa_against_verdict v, double truth, double margin
 
 static bool false_of_entry(const struct simulated *s, const struct oa_summary *sum, int i)
 {
-    if (s->baseline)
-        return i > 0 && false_verdict(sum->entries[i].baseline.verdict, s->truth[i] - s->truth[0],
-                                      s->margin);
     for (int j = 0; j < s->count; j++)
-        if (false_verdict(sum->pairs[i * s->count + j].verdict, s->truth[i] - s->truth[j],
+        if (false_verdict(oa_compared_pair(sum, i, j)->verdict, s->truth[i] - s->truth[j],
                           s->margin))
             return true;
     return false;
@@ -70,31 +67,26 @@ static struct outcome simulate_until(oa_context *c, const struct simulated *s, i
     return o;
 }
 
-/* What tests at that number of seeds say of this trial: is anything of it false? */
-static bool tests_wrong(oa_context *c, const struct simulated *s, int seeds, int trial)
+/* What a report at that number of seeds says of this trial: is anything of it false? */
+static bool report_wrong(oa_context *c, const struct simulated *s, int seeds, int trial)
 {
     static struct arena a;
-    static struct oa_against out[SIM_ENTRIES * SIM_ENTRIES];
+    static struct oa_against pairs[SIM_ENTRIES * SIM_ENTRIES];
     struct oa_standing standings[SIM_ENTRIES] = { { 0 } };
-    struct oa_summary sum = {
-        .entries = standings, .count = s->count, .seeds = seeds, .uniform = -1
-    };
+    struct oa_summary sum = { .entries = standings, .pairs = pairs, .uniform = -1 };
     bool wrong = false;
+    sum.count = s->count;
+    sum.seeds = seeds;
     arena_open(&a, s, trial, seeds);
     a.comparison.sequential = false;
     for (int i = 0; i < s->count; i++)
         for (int r = 0; r < seeds; r++)
             a.runs[i][r].absent = false;
-    if (s->baseline)
-        assert_int_equal(oa_compare_against(c, &a.comparison, &sum, 0, s->margin, false, out),
-                         OA_OK);
-    else
-        assert_int_equal(oa_compare_pairs(c, &a.comparison, &sum, out), OA_OK);
-    for (int i = 0; i < (s->baseline ? s->count : s->count * s->count); i++) {
-        double truth = s->baseline ? s->truth[i] - s->truth[0]
-                                   : s->truth[i / s->count] - s->truth[i % s->count];
-        wrong = wrong || false_verdict(out[i].verdict, truth,
-                                       out[i].verdict == OA_AGAINST_EQUIVALENT ? s->margin : 0);
+    assert_int_equal(oa_compare_all(c, &a.comparison, &sum, pairs), OA_OK);
+    for (int i = 0; i < s->count * s->count; i++) {
+        enum oa_against_verdict v = pairs[i].verdict;
+        wrong = wrong || false_verdict(v, s->truth[i / s->count] - s->truth[i % s->count],
+                                       v == OA_AGAINST_EQUIVALENT ? s->margin : 0);
     }
     return wrong;
 }
@@ -108,7 +100,7 @@ static double simulate_tests(oa_context *c, const struct simulated *s, int least
     for (int trial = 0; trial < trials; trial++) {
         bool any = false;
         for (int seeds = least; seeds <= most && !any; seeds++)
-            any = tests_wrong(c, s, seeds, trial);
+            any = report_wrong(c, s, seeds, trial);
         wrong += any;
     }
     return (double)wrong / trials;

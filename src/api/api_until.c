@@ -75,7 +75,7 @@ static void add_open_questions(const struct until *u, const struct oa_summary *s
     if (!s)
         oa_text_printf(out, "the first %d seeds of each", u->k->until.least);
     for (int i = 0; i < u->k->count && s; i++)
-        if (oa_question_open(u->k, s, i)) {
+        if (oa_question_open(s, i)) {
             oa_text_printf(out, "%s%s",
                            *before ? before : "open: ", oa_entry_name(&u->k->entries[i]));
             before = ", ";

@@ -91,7 +91,8 @@ enum oa_error oa_comparison_set_measures(oa_context *c, struct oa_comparison *k,
                                        .title = copy_text_into(&at, measures[i].title),
                                        .unit = copy_text_into(&at, measures[i].unit),
                                        .decimals = measures[i].decimals,
-                                       .higher = measures[i].higher };
+                                       .higher = measures[i].higher,
+                                       .best = measures[i].best };
     copy[n] = (struct oa_measure){ 0 };
     oa_free(k->measures);
     k->measures = copy;

@@ -255,19 +255,31 @@ int oa_comparison_attention_count(const struct comparison_session *t)
     return count;
 }
 
+static enum oa_error check_declared_family(struct comparison_session *t)
+{
+    const struct oa_options *o = t->r->options;
+    bool uniform = false;
+    for (int i = 0; i < t->out->count; i++)
+        uniform = uniform || t->out->entries[i].uniform;
+    if (o->compare_family == OA_FAMILY_BASELINE && !*o->compare_baseline)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.family = baseline needs compare.baseline: give it, too");
+    if (o->compare_family == OA_FAMILY_UNIFORM && !uniform)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.family = uniform needs the uniform baseline: leave out "
+                       "compare.uniform_baseline = off");
+    return OA_OK;
+}
+
 static enum oa_error find_baseline(struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
     char *spec = NULL;
     t->out->margin = o->compare_margin;
+    t->out->family = o->compare_family;
     t->out->sequential = o->compare_until_resolved || o->compare_sequential;
-    if (!*o->compare_baseline) {
-        if (o->compare_margin > 0 && !t->out->sequential)
-            return oa_fail(t->c, OA_ARGUMENT,
-                           "compare.margin has no effect without compare.baseline, "
-                           "compare.sequential or compare.until_resolved: give one of these, too");
+    if (!*o->compare_baseline)
         return OA_OK;
-    }
     OA_TRY(canonical_attention(t, o->compare_baseline, &spec));
     for (int i = 0; i < t->out->count; i++)
         if (strcmp(t->out->entries[i].attention, spec) == 0)
@@ -359,6 +371,7 @@ enum oa_error oa_comparison_set_up(struct comparison_session *t)
 {
     OA_TRY(describe_comparison(t));
     OA_TRY(list_entries(t));
+    OA_TRY(check_declared_family(t));
     OA_TRY(find_baseline(t));
     return set_limits_of_comparison(t);
 }

@@ -23,13 +23,20 @@ bool oa_declared_free(const char *key)
     return row && !(row->role & (OA_DECIDES_NUMBERS | OA_DECIDES_DATA | OA_DECIDES_VERDICTS));
 }
 
+/* The defaults that declarations leave out, also of options whose default has changed since. */
+static void declared_defaults(struct oa_options *o)
+{
+    oa_options_default(o);
+    o->compare_seeds = 3;
+}
+
 /* Options that are not the defaults: what a later version adds does by default what is done now. */
 static json_t *options_json(oa_context *c, const struct oa_options *o)
 {
     const struct oa_option_row *row;
     json_t *out = json_object();
     struct oa_options plain;
-    oa_options_default(&plain);
+    declared_defaults(&plain);
     for (int i = 0; (row = oa_option_at(i)); i++) {
         const char *key = oa_option_stored_key(row);
         struct oa_text value, usual;

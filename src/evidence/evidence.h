@@ -30,7 +30,7 @@
 
 #include "compare/comparison.h"
 #include "print/print.h"
-#include "report/against.h"
+#include "report/verdicts.h"
 
 #include <jansson.h>
 

@@ -28,11 +28,12 @@ static json_t *pairs(const struct oa_ranking *r)
 static json_t *evidence_finding_json(const struct oa_judged *j, const struct oa_finding *f)
 {
     const struct oa_variant *v = j->experiment->variants;
-    json_t *out = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right", v[f->right].name,
-        "verdict", oa_claim_verdict_code(f->verdict), "found", oa_finding_code(j, f), "difference",
-        evidence_estimate_json(&f->against.difference), "p_holm", oa_json_number(f->against.holm),
-        "p_equivalence", oa_json_number(f->against.equivalence));
+    json_t *out = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right",
+                            v[f->right].name, "verdict", oa_claim_verdict_code(f->verdict), "found",
+                            oa_finding_code(j, f), "difference",
+                            evidence_estimate_json(&f->against.difference), "p_holm",
+                            oa_json_number(f->against.adjusted), "p_equivalence",
+                            oa_json_number(f->against.equivalence));
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
     if (relation == OA_FASTER_THAN)
         json_object_set_new(out, "speed", speed(&f->speed));

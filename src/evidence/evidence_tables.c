@@ -33,7 +33,7 @@ struct oa_record_measure oa_finding_measure(const struct oa_judged *j, const str
 static void evidence_add_p(const struct oa_against *a, struct oa_text *out)
 {
     char p[OA_NUMBER];
-    double shown = a->verdict == OA_AGAINST_EQUIVALENT ? a->equivalence : a->holm;
+    double shown = a->verdict == OA_AGAINST_EQUIVALENT ? a->equivalence : a->adjusted;
     if (isfinite(shown))
         oa_text_printf(out, ", %sp %s", a->verdict == OA_AGAINST_EQUIVALENT ? "equivalence " : "",
                        shown < 1e-4 ? "< 0.0001" : oa_number(p, shown, 2));

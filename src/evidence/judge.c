@@ -3,8 +3,8 @@
  * What comparisons say of predictions. Within one comparison its own statistics answer: against the
  * baseline or the uniform baseline where the prediction is about one of them, otherwise between the
  * pair. Between two variants, which are comparisons of their own, the seeds that both have are
- * paired, and all such comparisons of the experiment are one family, corrected by Holm, or where a
- * comparison may be looked at any number of times, of anytime-valid intervals.
+ * paired, and all such comparisons of the experiment are one family, of simultaneous intervals,
+ * which are anytime-valid where a comparison may be looked at any number of times.
  *
  * Two attentions that are as good as each other, of which none was found better than the uniform
  * average, were not compared at what attention does: the comparison would have found as much of
@@ -298,7 +298,11 @@ static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int member
             margin = finding_margin(j, f);
             OA_TRY(compare_across(c, j, f, &room[n++]));
         }
-    OA_TRY(oa_judge_family(c, room, members, margin, sequential ? members : 0));
+    struct oa_family family = {
+        .comparisons = members, .margin = margin, .sequential = sequential, .verdict_seeds = 2
+    };
+    oa_paired_errors(room, members);
+    oa_family_judge(&family, room, members);
     n = 0;
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
         if (finding_crosses_variants(j, f)) {

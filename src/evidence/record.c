@@ -189,7 +189,7 @@ double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
 
 static enum oa_against_verdict verdict_from_code(const char *name)
 {
-    for (enum oa_against_verdict v = OA_AGAINST_BETTER; name && v <= OA_AGAINST_ONE_SEED; v++)
+    for (enum oa_against_verdict v = OA_AGAINST_BETTER; name && v <= OA_AGAINST_FEW_SEEDS; v++)
         if (strcmp(oa_against_code(v), name) == 0)
             return v;
     return OA_AGAINST_NONE;
@@ -215,8 +215,9 @@ static double raw_p(const json_t *member, bool equivalence, double margin)
     return equivalence ? oa_equivalence_test(&e, margin) : recorded_number(member, "p");
 }
 
-/* The level at which Holm's procedure judged it (statistics.h: oa_holm_levels), for records that do
- * not say it. */
+/* The level at which Holm's procedure judged it, for records of orthant.results/1 that do not say
+ * it: of what it rejected 0.05 divided by the number of comparisons left at that step, of the
+ * others 0.05 divided by the number that it did not reject. */
 static double level_in(const json_t *record, const char *key, const json_t *object,
                        bool equivalence, double margin)
 {
@@ -258,13 +259,20 @@ static void set_recorded_interval(const json_t *record, const char *key, const j
     a->half = isfinite(half) ? half : a->half;
 }
 
+/* Of orthant.results/2; before that it was Holm's. */
+static double recorded_adjusted(const json_t *object)
+{
+    double p = recorded_number(object, "p_adjusted");
+    return isnan(p) ? recorded_number(object, "p_holm") : p;
+}
+
 static struct oa_against record_against(const json_t *record, const char *key, const json_t *object)
 {
     struct oa_against a = { .verdict = verdict_from_code(
                                 json_string_value(json_object_get(object, "verdict"))),
                             .difference = record_estimate(json_object_get(object, "difference")),
                             .p = recorded_number(object, "p"),
-                            .holm = recorded_number(object, "p_holm"),
+                            .adjusted = recorded_adjusted(object),
                             .equivalence = recorded_number(object, "p_equivalence") };
     set_recorded_interval(record, key, object, &a);
     return a;

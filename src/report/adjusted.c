@@ -15,7 +15,7 @@
  * own seeds. Where all have the same seeds the adjusted mean is the plain one, to the bit, and
  * differences are the paired ones.
  *
- * Verdicts do not use it: they are those of pairs, over the seeds that both have (pairs.c).
+ * Verdicts do not use it: they are those of pairs, over the seeds that both have (against.c).
  */
 #include "report/adjusted.h"
 
@@ -185,10 +185,10 @@ struct oa_estimate oa_to_reference(const struct oa_comparison *k, const struct o
                                    int entry)
 {
     const struct oa_standing *e = &s->entries[entry];
-    struct oa_estimate judged = e->difference;
-    judged.half = e->half;
-    if (e->plain || s->reference < 0)
-        return judged;
+    if (s->reference < 0)
+        return oa_estimate_of(NULL, 0);
+    if (e->plain)
+        return oa_against_interval(oa_compared_pair(s, entry, s->reference));
     return without_interval(e->loss.n,
                             oa_adjusted_cost(k, s, entry) - oa_adjusted_cost(k, s, s->reference));
 }

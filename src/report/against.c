@@ -1,165 +1,174 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every attention against one that was named beforehand, the uniform baseline or a baseline: paired
- * differences over the seeds, t tests, and Holm's correction over these tests alone. The one is not
- * chosen from the data, so nothing of what summary.c says about the choice of its reference applies
- * here. With a margin, within which a difference does not matter, equivalence is tested too, and
- * comes first: what is worse by less than the margin is equivalent.
+ * Which comparisons a report judges. One family is declared before anything is measured
+ * (compare.family): every entry against the baseline, every entry against the uniform baseline, or
+ * all pairs. Its intervals are simultaneous, so that a report contains a false statement with a
+ * probability of 5 % at most; what is outside the family is described by its difference.
+ *
+ * An attention with a failed run is not judged: the seeds that it survived are no fair sample. It
+ * counts for the level all the same, which must not depend on what was measured.
  */
 #include "report/against.h"
+
 #include "report/summary.h"
 
 #include <math.h>
 
-static const double level = 0.05;
+/* ---- the family ---- */
 
-struct oa_against oa_against_nothing(void)
+enum oa_family_kind oa_family_kind_of(const struct oa_comparison *k)
 {
-    return (struct oa_against){ .difference = oa_estimate_of(NULL, 0),
-                                .half = NAN,
-                                .level = NAN,
-                                .p = NAN,
-                                .holm = NAN,
-                                .equivalence = NAN,
-                                .equivalence_level = NAN };
+    if (k->family != OA_FAMILY_AUTO)
+        return k->family;
+    return k->baseline ? OA_FAMILY_BASELINE : OA_FAMILY_PAIRS;
 }
 
-struct oa_estimate oa_against_interval(const struct oa_against *a)
+const char *oa_family_name(enum oa_family_kind kind)
 {
-    struct oa_estimate e = a->difference;
-    e.half = a->half;
-    return e;
+    static const char *const names[] = { [OA_FAMILY_AUTO] = "auto",
+                                         [OA_FAMILY_BASELINE] = "baseline",
+                                         [OA_FAMILY_UNIFORM] = "uniform",
+                                         [OA_FAMILY_PAIRS] = "pairs" };
+    return names[kind];
 }
 
-static enum oa_against_verdict against_verdict(const struct oa_against *a)
+static int uniform_entry(const struct oa_comparison *k)
 {
-    if (a->difference.n < 1)
-        return OA_AGAINST_NONE;
-    if (a->difference.n < 2)
-        return OA_AGAINST_ONE_SEED;
-    if (a->difference.sd == 0)
-        return a->difference.mean == 0 ? OA_AGAINST_IDENTICAL : OA_AGAINST_UNJUDGED;
-    if (a->equivalence < level)
-        return OA_AGAINST_EQUIVALENT;
-    if (!(a->holm < level))
-        return OA_AGAINST_UNRESOLVED;
-    return a->difference.mean < 0 ? OA_AGAINST_BETTER : OA_AGAINST_WORSE;
+    for (int i = k->count - 1; i >= 0; i--)
+        if (k->entries[i].uniform)
+            return i;
+    return -1;
 }
 
-/* ---- a family of comparisons ---- */
-
-/* Each interval is at the level at which its comparison was judged, so that it says what the
- * verdict says: that of the test of a difference; of what is equivalent, that of the two one-sided
- * tests, which is the interval within the margin; of what is neither, the wider of the two.
- * Rounding at an end of it has no say. */
-static void set_verdict_interval(struct oa_against *a, double test, double equivalence,
-                                 double margin)
+/* What all others are compared with; -1: each is compared with each. */
+static int fixed_entry(const struct oa_comparison *k)
 {
-    double mean = fabs(a->difference.mean);
-    a->equivalence_level = equivalence;
-    a->level = a->verdict == OA_AGAINST_EQUIVALENT ? 2 * equivalence
-               : a->verdict == OA_AGAINST_UNRESOLVED
-                   ? fmin(test, 2 * equivalence) /* NaN: no margin */
-                   : test;
-    a->half = oa_half_at(&a->difference, a->level);
-    if (a->verdict == OA_AGAINST_EQUIVALENT)
-        a->half = fmin(a->half, margin - mean);
-    if (a->verdict == OA_AGAINST_UNRESOLVED)
-        a->half = fmax(a->half, mean);
+    enum oa_family_kind kind = oa_family_kind_of(k);
+    return kind == OA_FAMILY_BASELINE  ? k->baseline - 1
+           : kind == OA_FAMILY_UNIFORM ? uniform_entry(k)
+                                       : -1;
 }
 
-/* `room`: four numbers for each. */
-static void judge_once(struct oa_against *a, int n, double margin, double *room)
+int oa_family_size(const struct oa_comparison *k)
 {
-    double *p = room, *adjusted = room + n, *test = room + 2 * n, *equivalence = room + 3 * n;
-    for (int i = 0; i < n; i++)
-        p[i] = a[i].p = oa_t_test(&a[i].difference);
-    oa_holm(p, n, adjusted, NULL);
-    oa_holm_levels(p, n, level, test);
-    for (int i = 0; i < n; i++) {
-        a[i].holm = adjusted[i];
-        p[i] = margin > 0 ? oa_equivalence_test(&a[i].difference, margin) : NAN;
+    bool pairs = oa_family_kind_of(k) == OA_FAMILY_PAIRS;
+    return pairs ? k->count * (k->count - 1) / 2 : k->count - 1;
+}
+
+bool oa_in_family(const struct oa_comparison *k, int a, int b)
+{
+    int fixed = fixed_entry(k);
+    return a != b && (oa_family_kind_of(k) == OA_FAMILY_PAIRS || a == fixed || b == fixed);
+}
+
+int oa_compared_to(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    return oa_family_kind_of(k) == OA_FAMILY_PAIRS ? s->reference : fixed_entry(k);
+}
+
+const struct oa_against *oa_compared_pair(const struct oa_summary *s, int a, int b)
+{
+    return &s->pairs[a * s->count + b];
+}
+
+/* ---- what is judged ---- */
+
+static bool is_at_best(const struct oa_comparison *k, int entry)
+{
+    for (int i = 0; i < k->seeds; i++) {
+        const struct oa_run *r = &k->entries[entry].runs[i];
+        if (oa_run_finished(k, r) && oa_run_score(k, r) != oa_compared_measure(k)->best)
+            return false;
     }
-    oa_holm(p, n, adjusted, NULL);
-    oa_holm_levels(p, n, level, equivalence);
-    for (int i = 0; i < n; i++) {
-        a[i].equivalence = adjusted[i];
-        a[i].verdict = against_verdict(&a[i]);
-        set_verdict_interval(&a[i], test[i], equivalence[i], margin);
+    return true;
+}
+
+/* Without any difference between them two are identical if their losses are the same, too; models
+ * that differ may be right equally often. They are equivalent where neither could be better. */
+static void judge_equals(const struct oa_comparison *k, struct oa_against *a)
+{
+    if (a->difference.n > 0 && oa_same_runs(k, a->a, a->b))
+        a->verdict = OA_AGAINST_IDENTICAL;
+    else if (a->verdict == OA_AGAINST_IDENTICAL && !(is_at_best(k, a->a) && is_at_best(k, a->b)))
+        a->verdict = OA_AGAINST_UNJUDGED;
+    else if (a->verdict == OA_AGAINST_IDENTICAL && a->difference.n < OA_VERDICT_SEEDS)
+        a->verdict = k->sequential ? OA_AGAINST_UNRESOLVED : OA_AGAINST_FEW_SEEDS;
+    else if (a->verdict == OA_AGAINST_IDENTICAL)
+        a->verdict = OA_AGAINST_EQUIVALENT;
+}
+
+/* Standard errors and degrees of freedom of the whole family. */
+static void set_errors(struct oa_against *family, int n)
+{
+    oa_paired_errors(family, n);
+}
+
+static int describe_pairs(const struct oa_comparison *k, const struct oa_summary *s,
+                          double *scratch, struct oa_against *family, struct oa_against *out)
+{
+    int n = 0, fixed = fixed_entry(k);
+    for (int i = 0; i < s->count; i++)
+        for (int j = i; j < s->count; j++) {
+            struct oa_against one = oa_against_nothing();
+            one.a = i == fixed ? j : i;
+            one.b = i == fixed ? i : j;
+            one.difference = oa_paired(k, one.a, one.b, s->seeds, scratch);
+            out[one.b * s->count + one.a] = oa_against_reversed(one);
+            out[one.a * s->count + one.b] = one;
+            if (oa_in_family(k, i, j) && !s->entries[i].failed && !s->entries[j].failed)
+                family[n++] = one;
+        }
+    return n;
+}
+
+enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
+                             const struct oa_summary *s, struct oa_against *out)
+{
+    size_t most = (size_t)s->count * (size_t)s->count + 1;
+    double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);
+    struct oa_against *family = oa_alloc(c, most * sizeof *family);
+    struct oa_family f = { .comparisons = oa_family_size(k),
+                           .margin = k->margin,
+                           .sequential = k->sequential,
+                           .verdict_seeds = OA_VERDICT_SEEDS };
+    if (scratch && family) {
+        int n = describe_pairs(k, s, scratch, family, out);
+        set_errors(family, n);
+        oa_family_judge(&f, family, n);
+        for (int i = 0; i < n; i++) {
+            judge_equals(k, &family[i]);
+            out[family[i].a * s->count + family[i].b] = family[i];
+            out[family[i].b * s->count + family[i].a] = oa_against_reversed(family[i]);
+        }
     }
-}
-
-enum oa_relevance oa_relevance_of(double mean, double half, double margin)
-{
-    if (!(half < INFINITY)) /* also NaN */
-        return OA_RELEVANCE_OPEN;
-    if (mean - half > margin)
-        return OA_RELEVANCE_WORSE;
-    if (mean + half < -margin)
-        return OA_RELEVANCE_BETTER;
-    if (mean - half > -margin && mean + half < margin)
-        return OA_RELEVANCE_EQUIVALENT;
-    return OA_RELEVANCE_OPEN;
-}
-
-/* Intervals that cover at all numbers of seeds together, each at its share of the level
- * (Bonferroni), instead of tests at one: what they say stays true however often seeds are
- * added and tested. */
-static void judge_sequentially(struct oa_against *a, int comparisons, double margin)
-{
-    static const enum oa_against_verdict verdicts[] = { [OA_RELEVANCE_OPEN] = OA_AGAINST_UNRESOLVED,
-                                                        [OA_RELEVANCE_BETTER] = OA_AGAINST_BETTER,
-                                                        [OA_RELEVANCE_WORSE] = OA_AGAINST_WORSE,
-                                                        [OA_RELEVANCE_EQUIVALENT] =
-                                                            OA_AGAINST_EQUIVALENT };
-    a->p = a->holm = a->equivalence = NAN;
-    a->half = a->level = NAN;
-    a->verdict = against_verdict(a);
-    if (a->difference.n < 2 || a->difference.sd == 0)
-        return;
-    a->level = level / comparisons;
-    a->half = a->difference.half = oa_anytime_half(&a->difference, a->level);
-    a->verdict = verdicts[oa_relevance_of(a->difference.mean, a->difference.half, margin)];
-}
-
-enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double margin,
-                              int sequential)
-{
-    for (int i = 0; i < n && sequential; i++)
-        judge_sequentially(&a[i], sequential, margin);
-    if (sequential)
-        return OA_OK;
-    double *room = oa_alloc(c, (4 * (size_t)n + 1) * sizeof *room);
-    if (room)
-        judge_once(a, n, margin, room);
-    oa_free(room);
+    oa_free(scratch);
+    oa_free(family);
     return oa_status(c);
 }
 
-void oa_check_identical(const struct oa_comparison *k, int i, int j, struct oa_against *a)
+/* ---- what it can show ---- */
+
+int oa_judged_pairs(const struct oa_comparison *k, const struct oa_summary *s)
 {
-    if (k->metric && a->verdict == OA_AGAINST_IDENTICAL && !oa_same_runs(k, i, j))
-        a->verdict = OA_AGAINST_UNJUDGED;
+    int n = 0;
+    for (int i = 0; i < s->count; i++)
+        for (int j = i + 1; j < s->count; j++)
+            n += oa_in_family(k, i, j) && isfinite(oa_compared_pair(s, i, j)->p);
+    return n;
 }
 
-/* ---- against one that is fixed ---- */
-
-enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
-                                 const struct oa_summary *s, int fixed, double margin,
-                                 bool sequential, struct oa_against *out)
+double oa_detectable_difference(const struct oa_comparison *k, const struct oa_summary *s)
 {
-    double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);
-    int others = 0; /* also those that failed: the level must not depend on what was measured */
-    for (int i = 0; i < s->count && scratch; i++) {
-        out[i] = oa_against_nothing();
-        others += i != fixed && i != s->uniform;
-        if (fixed >= 0 && i != fixed && oa_is_ranked(s, i) && !s->entries[fixed].failed)
-            out[i].difference = oa_paired(k, i, fixed, s->seeds, scratch);
-    }
-    oa_free(scratch);
-    OA_TRY(oa_status(c));
-    OA_TRY(oa_judge_family(c, out, s->count, margin, sequential ? others : 0));
+    double squares = 0, df = INFINITY;
+    int n = 0;
     for (int i = 0; i < s->count; i++)
-        oa_check_identical(k, i, fixed, &out[i]);
-    return OA_OK;
+        for (int j = i + 1; j < s->count; j++) {
+            const struct oa_against *a = oa_compared_pair(s, i, j);
+            if (!isfinite(a->half) || !(a->se > 0) || k->sequential)
+                continue;
+            squares += a->se * a->se;
+            df = fmin(df, a->df);
+            n++;
+        }
+    return n ? oa_detectable(oa_family_size(k), df) * sqrt(squares / n) : NAN;
 }

@@ -65,12 +65,14 @@ static bool column_applies(const struct oa_comparison *k, const struct oa_summar
     case OA_COLUMN_PERPLEXITY:
     case OA_COLUMN_BITS:
         return oa_about_loss(k);
+    case OA_COLUMN_ASKED_P:
+        return !k->sequential && s->seeds >= OA_VERDICT_SEEDS;
+    case OA_COLUMN_TO_BEST:
+        return oa_family_kind_of(k) != OA_FAMILY_PAIRS;
     case OA_COLUMN_BASELINE:
-    case OA_COLUMN_TO_BEST_P:
-    case OA_COLUMN_AMONG_ALL:
-        return k->baseline > 0;
+        return k->baseline > 0 && oa_family_kind_of(k) != OA_FAMILY_BASELINE;
     case OA_COLUMN_UNIFORM:
-        return s->uniform >= 0;
+        return s->uniform >= 0 && oa_family_kind_of(k) != OA_FAMILY_UNIFORM;
     case OA_COLUMN_TUNED:
         return k->tuning.grid.options > 0;
     case OA_COLUMN_SPEEDUP:
@@ -85,19 +87,19 @@ static void choose_column(const struct oa_comparison *k, const struct oa_summary
 {
     const struct oa_measure *m =
         name == OA_COLUMN_MEASURE ? oa_comparison_measure(k, measure) : oa_compared_measure(k);
-    *out = (struct oa_shown_column){
-        name, &oa_report_columns[name], measure, m->decimals, false, false, ""
-    };
+    *out =
+        (struct oa_shown_column){ name, &oa_report_columns[name], measure, m->decimals, false, "" };
     const char *title = out->column->title;
     if (name == OA_COLUMN_SCORE)
         oa_heading(m, oa_metric_word(k), out->title);
     else if (name == OA_COLUMN_MEASURE)
         oa_heading(m, m->title, out->title);
-    else if (name == OA_COLUMN_TO_BEST || (name == OA_COLUMN_ASKED && !k->baseline))
+    else if (name == OA_COLUMN_TO_BEST)
         oa_to_the_best(k, s, out->title);
+    else if (name == OA_COLUMN_ASKED)
+        oa_to_the_compared(k, s, out->title);
     else
-        snprintf(out->title, sizeof out->title, "%s",
-                 name == OA_COLUMN_ASKED ? "difference\nto the baseline" : title);
+        snprintf(out->title, sizeof out->title, "%s", title);
 }
 
 int oa_columns_choose(const struct oa_comparison *k, const struct oa_summary *s,
@@ -120,8 +122,6 @@ const char oa_not_significant[] = "n.s.";
 void oa_column_make_brief(struct oa_shown_column *column)
 {
     static const char *const titles[OA_COLUMNS] = {
-        [OA_COLUMN_BASELINE] = "against\nbaseline",
-        [OA_COLUMN_UNIFORM] = "against\nuniform",
         [OA_COLUMN_TRAINABLE] = "trained\nparams",
         [OA_COLUMN_TOKENS] = "training\ntokens",
         [OA_COLUMN_PROCESSOR_SECONDS] = "CPU\ntime",
@@ -129,12 +129,18 @@ void oa_column_make_brief(struct oa_shown_column *column)
         [OA_COLUMN_SPEEDUP] = "speedup over\nfirst given",
     };
     column->brief = true;
-    column->only_words = column->name == OA_COLUMN_UNIFORM;
     if (titles[column->name])
         snprintf(column->title, sizeof column->title, "%s", titles[column->name]);
 }
 
 /* ---- values ---- */
+
+/* Percent of percent would be ambiguous. */
+static double shown_percent(const struct oa_comparison *k, const struct oa_summary *s, int entry)
+{
+    return strcmp(oa_compared_measure(k)->unit, "%") == 0 ? (double)NAN
+                                                          : oa_percent_to_reference(s, entry);
+}
 
 static void set_asked(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                       enum oa_column_name name, struct oa_column_value *out)
@@ -142,8 +148,11 @@ static void set_asked(const struct oa_comparison *k, const struct oa_summary *s,
     struct oa_asked a;
     oa_asked_of(k, s, entry, &a, out->words.context);
     out->number = a.difference;
+    out->itself = a.itself;
     if (name == OA_COLUMN_ASKED_P)
         out->number.mean = a.p;
+    if (name == OA_COLUMN_ASKED && oa_family_kind_of(k) == OA_FAMILY_PAIRS)
+        out->percent = shown_percent(k, s, entry);
     out->style = a.style;
     if (name == OA_COLUMN_ASKED_VERDICT)
         out->words = a.verdict;
@@ -151,13 +160,13 @@ static void set_asked(const struct oa_comparison *k, const struct oa_summary *s,
         oa_text_free(&a.verdict);
 }
 
-static void set_against(const struct oa_comparison *k, const struct oa_against *a, bool practical,
-                        struct oa_column_value *out)
+/* The number alone. */
+static void describe_difference(const struct oa_comparison *k, struct oa_estimate cost, bool itself,
+                                struct oa_column_value *out)
 {
-    if (a->verdict == OA_AGAINST_NONE)
-        return;
-    out->number = oa_shown(k, oa_against_interval(a));
-    oa_text_printf(&out->words, "%s", oa_against_words(a->verdict, practical));
+    out->number = oa_shown(k, cost);
+    out->number.half = NAN;
+    out->itself = itself;
 }
 
 void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
@@ -199,24 +208,16 @@ void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *
         set_asked(k, s, entry, column->name, out);
         break;
     case OA_COLUMN_TO_BEST:
-        out->number = oa_shown(k, oa_to_reference(k, s, entry));
-        out->itself = entry == s->reference;
-        if (strcmp(oa_compared_measure(k)->unit, "%") != 0) /* percent of % would be ambiguous */
-            out->percent = oa_percent_to_reference(s, entry);
-        break;
-    case OA_COLUMN_TO_BEST_P:
-    case OA_COLUMN_HOLM:
-        out->number.mean = e->holm;
-        break;
-    case OA_COLUMN_AMONG_ALL:
-    case OA_COLUMN_VERDICT:
-        oa_add_verdict(k, s, entry, &out->words);
+        describe_difference(k, oa_to_reference(k, s, entry), entry == s->reference, out);
+        out->percent = shown_percent(k, s, entry);
         break;
     case OA_COLUMN_BASELINE:
-        set_against(k, &e->baseline, oa_is_practical(k), out);
+        describe_difference(k, oa_compared_pair(s, entry, k->baseline - 1)->difference,
+                            entry == k->baseline - 1, out);
         break;
     case OA_COLUMN_UNIFORM:
-        set_against(k, &e->uniform, false, out);
+        describe_difference(k, oa_compared_pair(s, entry, s->uniform)->difference,
+                            entry == s->uniform, out);
         break;
     case OA_COLUMN_SEEDS:
     case OA_COLUMN_UNEVEN_SEEDS:
@@ -269,10 +270,10 @@ static void add_column_text(const struct oa_shown_column *column, const struct o
     const char *words = v->words.s;
     if (column->brief && words)
         words = brief_words(words);
-    switch (column->only_words ? OA_KIND_WORDS : column->column->kind) {
+    switch (column->column->kind) {
     case OA_KIND_WORDS:
     case OA_KIND_VERDICT:
-        oa_table_cell(t, "%s", words ? words : column->only_words ? "–" : "");
+        oa_table_cell(t, "%s", words ? words : "");
         break;
     case OA_KIND_NUMBER:
         oa_table_cell(t, "%s", column->column->print(number, x));
@@ -308,9 +309,7 @@ void oa_columns_table(const struct oa_comparison *k, const struct oa_summary *s,
 {
     titles[0] = (struct oa_column){ "attention", false, true };
     for (int i = 0; i < count; i++) {
-        bool judged = shown[i].name == OA_COLUMN_BASELINE || shown[i].name == OA_COLUMN_UNIFORM;
-        bool right = !oa_column_is_text(&shown[i]) && !judged; /* judged: words end the cell */
-        titles[i + 1] = (struct oa_column){ shown[i].title, right, false };
+        titles[i + 1] = (struct oa_column){ shown[i].title, !oa_column_is_text(&shown[i]), false };
     }
     oa_table_init(out, c, titles, count + 1);
     for (int o = 0; o < s->count; o++) {

@@ -64,7 +64,7 @@ struct oa_shown_column {
     const struct oa_report_column *column;
     int measure; /* of OA_COLUMN_MEASURE */
     int decimals;
-    bool brief, only_words; /* for the terminal: short words; no number before a verdict */
+    bool brief; /* for the terminal: short words */
     char title[OA_LABEL];
 };
 enum { OA_MOST_COLUMNS = 16 + OA_MEASURES };

@@ -5,7 +5,6 @@
 #include "report/metric_words.h"
 #include "report/page.h"
 #include "report/report.h"
-#include "report/until.h"
 
 #include <math.h>
 
@@ -62,8 +61,11 @@ static struct oa_interval_chart differences_chart(const struct oa_comparison *k,
                                                   const struct oa_span *spans, int n,
                                                   struct titles *titles)
 {
+    enum oa_family_kind kind = oa_family_kind_of(k);
     snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k),
-             k->baseline ? "baseline" : oa_best_word(k, s));
+             kind == OA_FAMILY_BASELINE  ? "baseline"
+             : kind == OA_FAMILY_UNIFORM ? "uniform baseline"
+                                         : oa_best_word(k, s));
     comparison_name_axis(k, titles->x);
     return (struct oa_interval_chart){ .title = titles->title,
                                        .description = s->recommendation,
@@ -81,12 +83,12 @@ static void add_caption(const struct oa_comparison *k, const struct oa_summary *
     oa_html_text(out, oa_entry_name(&k->entries[oa_compared_to(k, s)]));
     oa_text_printf(out, "</b>Difference of ");
     oa_html_text(out, oa_metric_long(k));
-    if (s->uneven && !k->baseline)
+    if (s->uneven && oa_family_kind_of(k) == OA_FAMILY_PAIRS)
         oa_text_printf(
             out, ", of the means adjusted for missing seeds. The intervals of pairs are below.");
     else if (s->seeds > 1)
-        oa_text_printf(out, ", paired by seed, with the interval at the level of its verdict: "
-                            "where the bar reaches 0, there is no significant difference.");
+        oa_text_printf(out, ", paired by seed, with simultaneous 95 %% intervals: where a bar "
+                            "reaches 0, there is no significant difference.");
     else
         oa_text_printf(out, ". One seed gives no interval.");
     if (k->margin > 0) {

@@ -14,9 +14,10 @@
 #include <string.h>
 
 static const unsigned char results_columns[] = {
-    OA_COLUMN_SCORE,        OA_COLUMN_PERPLEXITY, OA_COLUMN_BITS,    OA_COLUMN_MEASURE,
-    OA_COLUMN_TO_BEST,      OA_COLUMN_HOLM,       OA_COLUMN_VERDICT, OA_COLUMN_OWN_SCORE,
-    OA_COLUMN_UNEVEN_SEEDS, OA_COLUMN_BASELINE,   OA_COLUMN_UNIFORM, OA_COLUMN_TUNED
+    OA_COLUMN_SCORE,        OA_COLUMN_PERPLEXITY, OA_COLUMN_BITS,          OA_COLUMN_MEASURE,
+    OA_COLUMN_ASKED,        OA_COLUMN_ASKED_P,    OA_COLUMN_ASKED_VERDICT, OA_COLUMN_OWN_SCORE,
+    OA_COLUMN_UNEVEN_SEEDS, OA_COLUMN_TO_BEST,    OA_COLUMN_BASELINE,      OA_COLUMN_UNIFORM,
+    OA_COLUMN_TUNED
 };
 
 /* Means over the seeds. */
@@ -62,32 +63,29 @@ static bool is_too_wide(const struct oa_table *t, int limit)
     return total > limit;
 }
 
-/* Leaves out, or reduces to its verdict, the column that the reader of a table can spare first. */
+/* Leaves out the column that the reader of a table can spare first. */
 static bool leave_out_one(struct oa_shown_column *columns, int *count)
 {
     static const unsigned char spared[] = {
-        OA_COLUMN_BITS,    OA_COLUMN_HOLM,     OA_COLUMN_SECONDS_PER_STEP, OA_COLUMN_STEPS,
+        OA_COLUMN_BITS,    OA_COLUMN_ASKED_P,  OA_COLUMN_SECONDS_PER_STEP, OA_COLUMN_STEPS,
         OA_COLUMN_SECONDS, OA_COLUMN_FROZEN,   OA_COLUMN_TOKENS,           OA_COLUMN_FLOPS,
-        OA_COLUMN_MEASURE, OA_COLUMN_BASELINE, OA_COLUMN_OWN_SCORE
+        OA_COLUMN_MEASURE, OA_COLUMN_OWN_SCORE
     };
     for (size_t i = 0; i < sizeof spared; i++)
         for (int c = *count - 1; c >= 0; c--) {
-            if (columns[c].name != spared[i] || columns[c].only_words)
+            if (columns[c].name != spared[i])
                 continue;
-            columns[c].only_words = spared[i] == OA_COLUMN_BASELINE;
-            if (!columns[c].only_words)
-                memmove(&columns[c], &columns[c + 1], (size_t)(--*count - c) * sizeof *columns);
+            memmove(&columns[c], &columns[c + 1], (size_t)(--*count - c) * sizeof *columns);
             return true;
         }
     return false;
 }
 
-/* The perplexity is another form of the loss; next to a baseline the differences to it come before
- * those to the best. */
-static bool is_for_files(const struct oa_comparison *k, enum oa_column_name name)
+/* The perplexity is another form of the loss; differences outside the family are described. */
+static bool is_for_files(enum oa_column_name name)
 {
-    return name == OA_COLUMN_PERPLEXITY ||
-           (k->baseline && (name == OA_COLUMN_TO_BEST || name == OA_COLUMN_HOLM));
+    return name == OA_COLUMN_PERPLEXITY || name == OA_COLUMN_TO_BEST ||
+           name == OA_COLUMN_BASELINE || name == OA_COLUMN_UNIFORM;
 }
 
 static bool is_shown(const struct oa_shown_column *column, const struct oa_shown_column *shown,
@@ -131,7 +129,7 @@ static void add_table_text(const struct oa_comparison *k, const struct oa_summar
     int most = oa_columns_choose(k, s, names, count, all), n = 0;
     bool open = false;
     for (int i = 0; i < most; i++)
-        if (!is_for_files(k, all[i].name)) {
+        if (!is_for_files(all[i].name)) {
             shown[n] = all[i];
             oa_column_make_brief(&shown[n++]);
         }
@@ -180,13 +178,12 @@ static void table_add_failures(const struct oa_comparison *k, const struct oa_su
 static void table_add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
                                    struct oa_text *out)
 {
-    const char *before =
-        "Seeds needed for these differences to be significant at the corrected level (80 % range):";
+    const char *before = "Seeds needed for these differences to be significant (80 % range):";
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o];
         if (s->entries[i].seeds_range.low == 0)
             continue;
-        oa_text_printf(out, "%s %s ", before, k->entries[i].attention);
+        oa_text_printf(out, "%s %s ", before, oa_entry_name(&k->entries[i]));
         oa_seeds_text(s->entries[i].seeds_range, out);
         before = ",";
     }
@@ -203,7 +200,7 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
     else if (s->seeds > 1)
         oa_text_printf(out,
                        "±: half-width of the 95 %% interval of the mean over %d seeds; for "
-                       "differences, of the interval at the Holm-corrected level of the verdict.",
+                       "differences, of simultaneous 95 %% intervals.",
                        s->seeds);
     else
         oa_text_printf(out, "One seed: no interval.");
@@ -211,19 +208,16 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
     oa_text_printf(out, " Every run had the same %s.", oa_budget_name(k->equal));
     oa_validation_sentence(k, out);
     oa_text_printf(out, "\n");
-    if (k->baseline)
-        oa_text_printf(out, "Baseline: %s.", oa_entry_name(&k->entries[k->baseline - 1]));
+    oa_family_sentence(k, s, out);
     if (k->margin > 0) {
-        oa_text_printf(out, "%sEquivalent: within ", k->baseline ? " " : "");
+        oa_text_printf(out, " Equivalent: within ");
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
     if (k->sequential)
-        oa_text_printf(out, "%sVerdicts are valid at any number of interim analyses%s.",
-                       k->baseline || k->margin > 0 ? " " : "",
+        oa_text_printf(out, " Verdicts are valid at any number of interim analyses%s.",
                        k->margin > 0 ? "; practically better or worse: beyond the margin" : "");
-    if (k->baseline || k->sequential)
-        oa_text_printf(out, "\n");
+    oa_text_printf(out, "\n");
     if (s->uniform >= 0)
         oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
                             "and outputs learned as in the others; it is compared, not ranked.\n");

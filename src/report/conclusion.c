@@ -13,35 +13,46 @@ enum { NAMED = 3 }; /* so many attentions are named; of more only the number is 
 
 /* ---- lists ---- */
 
-static const int anyone = -1; /* for twin, below */
+/* What a list is of: entries with a verdict, that are not what they are compared with, or those
+ * that are identical with one. */
+struct listed {
+    enum oa_verdict verdict;
+    int except, twin; /* twin -1: by the verdict */
+};
 
-static bool is_of(const struct oa_standing *e, enum oa_verdict v, int twin)
+static bool is_listed(const struct oa_summary *s, const struct listed *l, int i)
 {
-    return e->verdict == v && (twin == anyone || e->twin == twin);
+    const struct oa_standing *e = &s->entries[i];
+    return i != l->except && (l->twin >= 0 ? e->twin == l->twin : e->verdict == l->verdict);
 }
 
-/* The reference is not counted. */
-static int count_of(const struct oa_summary *s, enum oa_verdict v, int twin)
+static int count_listed(const struct oa_summary *s, const struct listed *l)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += i != s->reference && is_of(&s->entries[i], v, twin);
+        n += is_listed(s, l, i);
     return n;
 }
 
-static int count_with(const struct oa_summary *s, enum oa_verdict v)
+static struct listed with_verdict(const struct oa_comparison *k, const struct oa_summary *s,
+                                  enum oa_verdict v)
 {
-    return count_of(s, v, anyone);
+    return (struct listed){ .verdict = v, .except = oa_compared_to(k, s), .twin = -1 };
 }
 
-/* "a", "a and b", "a, b and c", "a, b, c and 4 others": the attentions with this verdict, by rising
- * cost; with a twin, those that are identical with it. */
-static void add_names_of(const struct oa_comparison *k, const struct oa_summary *s,
-                         enum oa_verdict v, int twin, struct oa_text *out)
+static int count_with(const struct oa_comparison *k, const struct oa_summary *s, enum oa_verdict v)
 {
-    int total = count_of(s, v, twin), shown = 0;
+    struct listed l = with_verdict(k, s, v);
+    return count_listed(s, &l);
+}
+
+/* "a", "a and b", "a, b and c", "a, b, c and 4 others": by rising cost. */
+static void add_listed(const struct oa_comparison *k, const struct oa_summary *s,
+                       const struct listed *l, struct oa_text *out)
+{
+    int total = count_listed(s, l), shown = 0;
     for (int i = 0; i < s->count && shown < NAMED; i++) {
-        if (s->order[i] == s->reference || !is_of(&s->entries[s->order[i]], v, twin))
+        if (!is_listed(s, l, s->order[i]))
             continue;
         const char *between = shown == 0 ? "" : shown + 1 == total ? " and " : ", ";
         oa_text_printf(out, "%s%s", between, oa_entry_name(&k->entries[s->order[i]]));
@@ -54,7 +65,8 @@ static void add_names_of(const struct oa_comparison *k, const struct oa_summary 
 static void add_names(const struct oa_comparison *k, const struct oa_summary *s, enum oa_verdict v,
                       struct oa_text *out)
 {
-    add_names_of(k, s, v, anyone, out);
+    struct listed l = with_verdict(k, s, v);
+    add_listed(k, s, &l, out);
 }
 
 static void add_amount(double x, struct oa_text *out)
@@ -72,37 +84,51 @@ static int first_ranked(const struct oa_summary *s)
     return s->order[o];
 }
 
+/* "it"; the baseline or the uniform baseline by name. */
+static void add_compared(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
+{
+    enum oa_family_kind kind = oa_family_kind_of(k);
+    const char *name = oa_entry_name(&k->entries[oa_compared_to(k, s)]);
+    oa_text_printf(out,
+                   kind == OA_FAMILY_BASELINE  ? "the baseline, %s"
+                   : kind == OA_FAMILY_UNIFORM ? "the %s, an average of the visible tokens"
+                                               : "%s",
+                   name);
+}
+
 /* ---- sentences ---- */
 
-/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs, so that worse is
- * above 0. Not where what is worse than another has a lower adjusted cost than the leader. */
-static void add_margin(const struct oa_comparison *k, const struct oa_summary *s,
+/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs. Not where what is
+ * worse than another has a lower adjusted cost than the leader. */
+static void add_margin(const struct oa_comparison *k, const struct oa_summary *s, enum oa_verdict v,
                        struct oa_text *out)
 {
-    double least = INFINITY, most = 0;
-    for (int i = 0; i < s->count; i++)
-        if (s->entries[i].verdict == OA_VERDICT_WORSE) {
-            least = fmin(least, oa_to_reference(k, s, i).mean);
-            most = fmax(most, oa_to_reference(k, s, i).mean);
-        }
-    if (least >= 0) {
-        oa_text_printf(out, ", by ");
-        add_amount(least, out);
-        if (most > least) {
-            oa_text_printf(out, " to ");
-            add_amount(most, out);
-        }
-        oa_add_unit(oa_difference_unit(k), out);
+    double least = INFINITY, most = 0, sign = v == OA_VERDICT_BETTER ? -1 : 1;
+    bool pairs = oa_family_kind_of(k) == OA_FAMILY_PAIRS;
+    for (int i = 0; i < s->count; i++) {
+        if (s->entries[i].verdict != v)
+            continue;
+        double apart = pairs ? oa_to_reference(k, s, i).mean
+                             : oa_compared_pair(s, i, oa_compared_to(k, s))->difference.mean;
+        least = fmin(least, sign * apart);
+        most = fmax(most, sign * apart);
     }
-    oa_text_printf(out, " (%s)",
-                   k->sequential ? "95 % intervals of all pairs, at any number of interim analyses"
-                                 : "Holm-corrected p < 0.05");
+    if (!(least >= 0))
+        return;
+    oa_text_printf(out, ", by ");
+    add_amount(least, out);
+    if (most > least) {
+        oa_text_printf(out, " to ");
+        add_amount(most, out);
+    }
+    oa_add_unit(oa_difference_unit(k), out);
 }
 
 static void conclude_best(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out)
 {
-    int worse = count_with(s, OA_VERDICT_WORSE);
+    int worse = count_with(k, s, OA_VERDICT_WORSE);
     oa_text_printf(out, "%s is best: ", k->entries[s->reference].attention);
     bool every = worse > NAMED && worse == s->count - 1;
     if (every)
@@ -110,25 +136,25 @@ static void conclude_best(const struct oa_comparison *k, const struct oa_summary
     else
         add_names(k, s, OA_VERDICT_WORSE, out);
     oa_text_printf(out, worse == 1 || every ? " is worse" : " are worse");
-    add_margin(k, s, out);
+    add_margin(k, s, OA_VERDICT_WORSE, out);
     oa_text_printf(out, ".");
 }
 
-/* "; about 5 to 115 seeds are needed to tell random from the best": for the unresolved entry that
- * needs the fewest. */
+/* "; about 5 to 115 seeds are needed to tell random from it": for the unresolved entry that needs
+ * the fewest. */
 static void conclusion_add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
                                         struct oa_text *out)
 {
     int nearest = -1;
     for (int o = 0; o < s->count; o++) {
         const struct oa_standing *e = &s->entries[s->order[o]];
-        if (e->verdict == OA_VERDICT_UNRESOLVED &&
+        if (e->verdict == OA_VERDICT_UNRESOLVED && e->seeds_range.low &&
             (nearest < 0 || e->seeds_needed < s->entries[nearest].seeds_needed))
             nearest = s->order[o];
     }
-    struct oa_seeds_range range = s->entries[nearest].seeds_range;
-    if (range.low == 0)
+    if (nearest < 0)
         return;
+    struct oa_seeds_range range = s->entries[nearest].seeds_range;
     if (range.low > OA_SEEDS_CAP)
         oa_text_printf(out, "; more than %d", OA_SEEDS_CAP);
     else if (range.high > OA_SEEDS_CAP)
@@ -137,8 +163,10 @@ static void conclusion_add_seeds_needed(const struct oa_comparison *k, const str
         oa_text_printf(out, "; about %d to %d", range.low, range.high);
     else
         oa_text_printf(out, "; about %d", range.low);
-    oa_text_printf(out, " seeds are needed to tell %s from the best",
-                   count_with(s, OA_VERDICT_UNRESOLVED) > 1 ? k->entries[nearest].attention : "it");
+    oa_text_printf(out, " seeds are needed to tell %s from %s",
+                   count_with(k, s, OA_VERDICT_UNRESOLVED) > 1 ? oa_entry_name(&k->entries[nearest])
+                                                               : "it",
+                   oa_entry_name(&k->entries[oa_compared_to(k, s)]));
 }
 
 /* "3 seeds", "3 to 12 seeds": how many the attentions have. */
@@ -150,33 +178,41 @@ static void conclusion_add_seeds(const struct oa_summary *s, struct oa_text *out
     oa_text_printf(out, "%d seeds", s->seeds);
 }
 
-static void conclude_worse(const struct oa_comparison *k, const struct oa_summary *s,
-                           struct oa_text *out)
+/* " a and b are worse than the baseline, softmax, by 0.1 to 0.2 nats a token." In a family of all
+ * pairs what is worse may be so than another one than the reference. */
+static void conclude_differences(const struct oa_comparison *k, const struct oa_summary *s,
+                                 enum oa_verdict v, struct oa_text *out)
 {
-    int worse = count_with(s, OA_VERDICT_WORSE);
-    if (worse == 0)
+    int n = count_with(k, s, v);
+    if (n == 0)
         return;
     oa_text_printf(out, " ");
-    add_names(k, s, OA_VERDICT_WORSE, out);
-    oa_text_printf(out, worse == 1 ? " is worse" : " are worse");
-    add_margin(k, s, out);
+    add_names(k, s, v, out);
+    oa_text_printf(out, n == 1 ? " is %s" : " are %s",
+                   oa_against_words(v == OA_VERDICT_BETTER ? OA_AGAINST_BETTER : OA_AGAINST_WORSE,
+                                    oa_is_practical(k)));
+    if (oa_family_kind_of(k) != OA_FAMILY_PAIRS || v == OA_VERDICT_BETTER) {
+        oa_text_printf(out, " than ");
+        add_compared(k, s, out);
+    }
+    add_margin(k, s, v, out);
     oa_text_printf(out, ".");
 }
 
 /* Has the leader's cost, to the last bit. Of those that are identical with it more is said than
  * that. */
-static bool is_tied(const struct oa_summary *s, int i)
+static bool is_tied(const struct oa_comparison *k, const struct oa_summary *s, int i)
 {
     const struct oa_standing *e = &s->entries[i];
-    return i != s->reference && i != s->uniform && !e->failed &&
-           e->verdict != OA_VERDICT_IDENTICAL && e->adjusted == s->entries[s->reference].adjusted;
+    return i != s->reference && oa_is_ranked(s, i) &&
+           e->adjusted == s->entries[s->reference].adjusted && !oa_same_runs(k, i, s->reference);
 }
 
-static int count_tied(const struct oa_summary *s)
+static int count_tied(const struct oa_comparison *k, const struct oa_summary *s)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += is_tied(s, i);
+        n += is_tied(k, s, i);
     return n;
 }
 
@@ -184,10 +220,10 @@ static int count_tied(const struct oa_summary *s)
 static void conclude_tied(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out)
 {
-    int left = count_tied(s);
+    int left = count_tied(k, s);
     oa_text_printf(out, "%s", k->entries[s->reference].attention);
     for (int o = 0; o < s->count; o++)
-        if (is_tied(s, s->order[o]))
+        if (is_tied(k, s, s->order[o]))
             oa_text_printf(out, "%s%s", --left ? ", " : " and ", k->entries[s->order[o]].attention);
     oa_text_printf(out, " share the %s %s%s", oa_metric_best(k), s->uneven ? "adjusted " : "",
                    oa_metric_word(k));
@@ -201,7 +237,7 @@ static void conclude_leader(const struct oa_comparison *k, const struct oa_summa
     const char *name = k->entries[s->reference].attention;
     if (s->entries[s->reference].verdict == OA_VERDICT_LEADS)
         oa_text_printf(out, "%s leads", name);
-    else if (count_tied(s))
+    else if (count_tied(k, s))
         conclude_tied(k, s, out);
     else
         oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k),
@@ -212,35 +248,39 @@ static void conclude_leader(const struct oa_comparison *k, const struct oa_summa
  * excludes 0 may be one. */
 static void add_undecided(const struct oa_comparison *k, int n, struct oa_text *out)
 {
-    const char *words = oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
-    if (strcmp(words, "undecided") == 0)
-        oa_text_printf(out,
-                       n == 1 ? " has an undecided difference" : " have an undecided difference");
+    if (oa_is_practical(k))
+        oa_text_printf(out, "%s an undecided difference", n == 1 ? " has" : " have");
     else
-        oa_text_printf(out, "%s %s", n == 1 ? " shows" : " show", words);
+        oa_text_printf(out, "%s no significant difference", n == 1 ? " shows" : " show");
 }
 
 static void conclude_unresolved(const struct oa_comparison *k, const struct oa_summary *s,
                                 struct oa_text *out)
 {
-    conclude_leader(k, s, out);
-    oa_text_printf(out, ", but ");
+    int n = count_with(k, s, OA_VERDICT_UNRESOLVED);
+    if (n == 0)
+        return;
+    oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
-    add_undecided(k, count_with(s, OA_VERDICT_UNRESOLVED), out);
-    oa_text_printf(out, " to %s at the level of 5 %% with ",
-                   count_tied(s) ? k->entries[s->reference].attention : "it");
+    add_undecided(k, n, out);
+    oa_text_printf(out, " to ");
+    add_compared(k, s, out);
+    oa_text_printf(out, ", at the level of 5 %% with ");
     conclusion_add_seeds(s, out);
     conclusion_add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
-    conclude_worse(k, s, out);
 }
 
-static void conclude_one_seed(const struct oa_comparison *k, const struct oa_summary *s,
-                              struct oa_text *out)
+static void conclude_few_seeds(const struct oa_comparison *k, const struct oa_summary *s,
+                               struct oa_text *out)
 {
-    conclude_leader(k, s, out);
-    oa_text_printf(out, ", but one seed gives no verdict: the variance between seeds is unknown. "
-                        "Use at least 3 seeds (--seeds 3).");
+    if (s->seeds == 1 && count_with(k, s, OA_VERDICT_ONE_SEED) > 0)
+        oa_text_printf(out,
+                       " One seed gives no verdict: the variance between seeds is unknown. Use at "
+                       "least %d seeds (--seeds %d).",
+                       OA_VERDICT_SEEDS, OA_VERDICT_SEEDS);
+    else if (count_with(k, s, OA_VERDICT_FEW_SEEDS) > 0)
+        oa_few_seeds_sentence(k, s, " ", out);
 }
 
 static void conclude_alone(const struct oa_comparison *k, const struct oa_summary *s,
@@ -259,14 +299,6 @@ static void conclude_alone(const struct oa_comparison *k, const struct oa_summar
                    s->uniform < 0 ? "nothing" : "only the uniform baseline");
 }
 
-static void conclude_lowest(const struct oa_comparison *k, const struct oa_summary *s,
-                            struct oa_text *out)
-{
-    conclude_leader(k, s, out);
-    oa_text_printf(out, ".");
-    conclude_worse(k, s, out);
-}
-
 /* Why another one with a lower adjusted cost does not lead. */
 static void conclude_undercut(const struct oa_comparison *k, const struct oa_summary *s,
                               struct oa_text *out)
@@ -283,11 +315,13 @@ static void conclude_identical(const struct oa_comparison *k, const struct oa_su
                                struct oa_text *out)
 {
     for (int o = 0; o < s->count; o++) {
-        int i = s->order[o], twins = count_of(s, OA_VERDICT_IDENTICAL, i);
+        int i = s->order[o];
+        struct listed same = { .except = -1, .twin = i };
+        int twins = count_listed(s, &same);
         if (twins == 0)
             continue;
         oa_text_printf(out, " ");
-        add_names_of(k, s, OA_VERDICT_IDENTICAL, i, out);
+        add_listed(k, s, &same, out);
         oa_text_printf(out, " %s identical to %s: bitwise the same loss with every seed.",
                        twins == 1 ? "is" : "are", oa_entry_name(&k->entries[i]));
     }
@@ -296,7 +330,7 @@ static void conclude_identical(const struct oa_comparison *k, const struct oa_su
 static void conclude_unjudged(const struct oa_comparison *k, const struct oa_summary *s,
                               struct oa_text *out)
 {
-    int unjudged = count_with(s, OA_VERDICT_UNJUDGED);
+    int unjudged = count_with(k, s, OA_VERDICT_UNJUDGED);
     if (unjudged == 0)
         return;
     oa_text_printf(out, " ");
@@ -304,20 +338,35 @@ static void conclude_unjudged(const struct oa_comparison *k, const struct oa_sum
     oa_text_printf(out,
                    " cannot be tested: the difference%s to %s %s the same with every seed, so "
                    "there is no variance to test against.",
-                   oa_plural(unjudged), k->entries[s->reference].attention,
+                   oa_plural(unjudged), oa_entry_name(&k->entries[oa_compared_to(k, s)]),
                    unjudged == 1 ? "is" : "are");
+}
+
+/* Of two that have the best possible score with every seed there is no interval. */
+static bool all_at_best(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (s->entries[i].verdict == OA_VERDICT_EQUIVALENT && i != oa_compared_to(k, s) &&
+            isfinite(oa_compared_pair(s, i, oa_compared_to(k, s))->half))
+            return false;
+    return true;
 }
 
 static void conclude_equivalent(const struct oa_comparison *k, const struct oa_summary *s,
                                 struct oa_text *out)
 {
-    int equivalent = count_with(s, OA_VERDICT_EQUIVALENT);
+    int equivalent = count_with(k, s, OA_VERDICT_EQUIVALENT);
     if (equivalent == 0)
         return;
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_EQUIVALENT, out);
-    oa_text_printf(out, " %s equivalent to %s: within ", equivalent == 1 ? "is" : "are",
-                   k->entries[s->reference].attention);
+    oa_text_printf(out, " %s equivalent to ", equivalent == 1 ? "is" : "are");
+    add_compared(k, s, out);
+    if (all_at_best(k, s)) {
+        oa_text_printf(out, ": the best possible %s with every seed.", oa_metric_word(k));
+        return;
+    }
+    oa_text_printf(out, ": within ");
     oa_add_margin(k, out);
     oa_text_printf(out, ".");
 }
@@ -329,10 +378,10 @@ static void conclude_ending(const struct oa_comparison *k, const struct oa_summa
     char budget[OA_NUMBER];
     int open = 0;
     for (int i = 0; i < s->count; i++)
-        open += oa_question_open(k, s, i);
+        open += oa_question_open(s, i);
     if (k->until.ending == OA_ENDING_RESOLVED) {
         oa_text_printf(out, " All %scomparisons are resolved after ",
-                       count_with(s, OA_VERDICT_UNJUDGED) ? "other " : "");
+                       count_with(k, s, OA_VERDICT_UNJUDGED) ? "other " : "");
         conclusion_add_seeds(s, out);
         oa_text_printf(out, ".");
     }
@@ -349,68 +398,32 @@ static void conclude_ending(const struct oa_comparison *k, const struct oa_summa
 static void conclude_failures(const struct oa_comparison *k, const struct oa_summary *s,
                               struct oa_text *out)
 {
-    if (count_with(s, OA_VERDICT_FAILED) == 0)
+    if (count_with(k, s, OA_VERDICT_FAILED) == 0)
         return;
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_FAILED, out);
     oa_text_printf(out, " did not finish every run and cannot be compared.");
 }
 
-static const struct oa_against *verdict_against(const struct oa_standing *e, bool baseline)
-{
-    return baseline ? &e->baseline : &e->uniform;
-}
-
-/* " a, b and c": all attentions with this verdict against the baseline or the uniform baseline, by
- * rising cost; how many. */
-static int conclusion_add_verdicts(const struct oa_comparison *k, const struct oa_summary *s,
-                                   enum oa_against_verdict v, bool baseline, struct oa_text *out)
+/* In a family of all pairs: attentions no better than the uniform baseline are all named. */
+static int add_names_to_uniform(const struct oa_comparison *k, const struct oa_summary *s,
+                                enum oa_against_verdict v, struct oa_text *out)
 {
     int shown = 0, total = 0;
     for (int i = 0; i < s->count; i++)
-        total += verdict_against(&s->entries[i], baseline)->verdict == v;
-    for (int i = 0; i < s->count && total; i++)
-        if (verdict_against(&s->entries[s->order[i]], baseline)->verdict == v) {
+        total += oa_compared_pair(s, i, s->uniform)->verdict == v;
+    for (int o = 0; o < s->count && total; o++)
+        if (oa_compared_pair(s, s->order[o], s->uniform)->verdict == v) {
             oa_text_printf(out, "%s%s",
                            shown == 0           ? " "
                            : shown + 1 == total ? " and "
                                                 : ", ",
-                           k->entries[s->order[i]].attention);
+                           oa_entry_name(&k->entries[s->order[o]]));
             shown++;
         }
     return total;
 }
 
-/* Does it answer "is X better than what I have"? Every attention is named, with its verdict. */
-static void conclude_baseline(const struct oa_comparison *k, const struct oa_summary *s,
-                              struct oa_text *out)
-{
-    if (!k->baseline || s->seeds < 2)
-        return;
-    const char *name = oa_entry_name(&k->entries[k->baseline - 1]);
-    int n = conclusion_add_verdicts(k, s, OA_AGAINST_BETTER, true, out);
-    if (n)
-        oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
-                       oa_against_words(OA_AGAINST_BETTER, oa_is_practical(k)), name);
-    n = conclusion_add_verdicts(k, s, OA_AGAINST_EQUIVALENT, true, out);
-    if (n) {
-        oa_text_printf(out, " %s equivalent to the baseline, %s: within ", n == 1 ? "is" : "are",
-                       name);
-        oa_add_margin(k, out);
-        oa_text_printf(out, ".");
-    }
-    n = conclusion_add_verdicts(k, s, OA_AGAINST_WORSE, true, out);
-    if (n)
-        oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
-                       oa_against_words(OA_AGAINST_WORSE, oa_is_practical(k)), name);
-    n = conclusion_add_verdicts(k, s, OA_AGAINST_UNRESOLVED, true, out);
-    if (n) {
-        add_undecided(k, n, out);
-        oa_text_printf(out, " to the baseline, %s.", name);
-    }
-}
-
-/* Attentions no better than the uniform baseline are all named. */
 static void conclude_uniform_baseline(const struct oa_comparison *k, const struct oa_summary *s,
                                       struct oa_text *out)
 {
@@ -418,20 +431,50 @@ static void conclude_uniform_baseline(const struct oa_comparison *k, const struc
         oa_adjusted_cost(k, s, s->uniform) < oa_adjusted_cost(k, s, first_ranked(s)))
         oa_text_printf(out, " The uniform baseline has a %s %s than all of them.",
                        oa_metric_better(k), oa_metric_word(k));
-    if (s->uniform < 0 || s->seeds < 2)
+    if (s->uniform < 0 || oa_family_kind_of(k) != OA_FAMILY_PAIRS)
         return;
-    int open = conclusion_add_verdicts(k, s, OA_AGAINST_UNRESOLVED, false, out);
-    if (open)
-        oa_text_printf(out,
-                       " %s no significant difference to the uniform baseline, an average of the "
-                       "visible tokens.",
-                       open == 1 ? "shows" : "show");
-    int worse = conclusion_add_verdicts(k, s, OA_AGAINST_WORSE, false, out);
+    int open = add_names_to_uniform(k, s, OA_AGAINST_UNRESOLVED, out);
+    if (open) {
+        add_undecided(k, open, out);
+        oa_text_printf(out, " to the uniform baseline, an average of the visible tokens.");
+    }
+    int worse = add_names_to_uniform(k, s, OA_AGAINST_WORSE, out);
     if (worse)
-        oa_text_printf(out,
-                       worse == 1 ? " is worse than the uniform baseline%s."
-                                  : " are worse than the uniform baseline%s.",
+        oa_text_printf(out, " %s %s than the uniform baseline%s.", worse == 1 ? "is" : "are",
+                       oa_against_words(OA_AGAINST_WORSE, oa_is_practical(k)),
                        open ? "" : ", an average of the visible tokens");
+}
+
+static bool has_others(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (i != s->reference && oa_is_ranked(s, i))
+            return true;
+    return oa_family_kind_of(k) == OA_FAMILY_UNIFORM && !s->entries[s->uniform].failed;
+}
+
+static void conclude_verdicts(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
+{
+    int fixed = oa_compared_to(k, s);
+    if (s->entries[s->reference].verdict == OA_VERDICT_BEST) {
+        conclude_best(k, s, out);
+    } else if (!has_others(k, s)) {
+        conclude_alone(k, s, out);
+        return;
+    } else {
+        conclude_leader(k, s, out);
+        oa_text_printf(out, ".");
+        if (!s->entries[fixed].failed) {
+            conclude_differences(k, s, OA_VERDICT_BETTER, out);
+            conclude_equivalent(k, s, out);
+            conclude_unresolved(k, s, out);
+            conclude_differences(k, s, OA_VERDICT_WORSE, out);
+        }
+    }
+    conclude_few_seeds(k, s, out);
+    conclude_undercut(k, s, out);
+    conclude_unjudged(k, s, out);
 }
 
 char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
@@ -442,25 +485,10 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
         oa_text_printf(&out, "Nothing was compared.");
     else if (s->reference < 0)
         oa_text_printf(&out, "No attention finished all its runs: nothing can be compared.");
-    else if (s->entries[s->reference].verdict == OA_VERDICT_BEST)
-        conclude_best(k, s, &out);
-    else if (count_with(s, OA_VERDICT_UNRESOLVED) > 0)
-        conclude_unresolved(k, s, &out);
-    else if (count_with(s, OA_VERDICT_ONE_SEED) > 0)
-        conclude_one_seed(k, s, &out);
-    else if (count_with(s, OA_VERDICT_UNJUDGED) + count_with(s, OA_VERDICT_WORSE) +
-                 count_with(s, OA_VERDICT_EQUIVALENT) >
-             0)
-        conclude_lowest(k, s, &out);
-    else
-        conclude_alone(k, s, &out);
-    if (s->reference >= 0) {
-        conclude_undercut(k, s, &out);
-        conclude_equivalent(k, s, &out);
+    else {
+        conclude_verdicts(k, s, &out);
         conclude_identical(k, s, &out);
-        conclude_unjudged(k, s, &out);
         conclude_failures(k, s, &out);
-        conclude_baseline(k, s, &out);
         conclude_uniform_baseline(k, s, &out);
         oa_fixed_sources_sentence(k, s, &out);
         oa_tuning_sentence(k, &out);

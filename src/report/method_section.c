@@ -6,33 +6,23 @@
 
 #include <math.h>
 
-static int count_tests(const struct oa_summary *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->count; i++)
-        n += !isnan(s->entries[i].p);
-    return n;
-}
-
 static void explain(const char *term, const char *meaning, struct oa_text *out)
 {
     oa_text_printf(out, "<div><dt>%s</dt><dd>%s</dd></div>\n", term, meaning);
 }
 
-static void explain_tests(const struct oa_comparison *k, const struct oa_summary *s,
-                          struct oa_text *out)
+static void explain_family(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
-    int n = count_tests(s);
-    oa_text_printf(out,
-                   "<div><dt>p</dt><dd>Two-sided paired t test against the attention with the %s ",
-                   oa_metric_best(k));
-    oa_html_text(out, oa_metric_word(k));
-    oa_text_printf(
-        out,
-        ", with Holm’s correction over %d comparison%s. The probability that an attention called "
-        "worse is in truth better is below 5 %%. Of exactly equal attentions one is called worse "
-        "somewhat more often, because the %s is chosen from the same data.</dd></div>\n",
-        n, oa_plural(n), oa_metric_best(k));
+    struct oa_text family;
+    oa_text_init(&family, out->context);
+    oa_family_sentence(k, s, &family);
+    oa_text_printf(out, "<div><dt>judged, described</dt><dd>");
+    oa_html_text(out, family.s ? family.s : "");
+    oa_text_printf(out, " It was declared before the runs, and all verdicts and their intervals "
+                        "belong to it. Every other difference is described, without an interval, "
+                        "a p or a verdict.</dd></div>\n");
+    oa_text_free(&family);
 }
 
 /* A term whose meaning is `before`, "lowest loss" (in other words where the comparison is about
@@ -110,12 +100,17 @@ static void explain_verdicts(const struct oa_comparison *k, const struct oa_summ
                              struct oa_text *out)
 {
     (void)s;
-    explain_best(k, "best, worse, no significant difference",
-                 "“Worse”: the corrected p is below 0.05, and the interval of the difference "
-                 "excludes 0. “Best”: every other attention that finished is worse. “No "
-                 "significant difference”: the data do not show one; this does not mean equal. "
-                 "While any comparison is unresolved, the first attention is only called “",
-                 " ", "”.", out);
+    explain("better, worse, no significant difference",
+            "“Better” and “worse”: the simultaneous interval of the difference excludes 0. "
+            "“Equivalent”: it is within the margin, which takes precedence. “No significant "
+            "difference”: neither; this does not mean equal. Fewer than 5 seeds give intervals "
+            "and no verdict.",
+            out);
+    if (oa_family_kind_of(k) == OA_FAMILY_PAIRS)
+        explain_best(k, "best",
+                     "Every other attention that finished is worse; otherwise the "
+                     "first is only called “",
+                     " ", "”, which is a description.", out);
 }
 
 static void explain_fronts(const struct oa_comparison *k, const struct oa_summary *s,
@@ -135,6 +130,11 @@ static void explain_fronts(const struct oa_comparison *k, const struct oa_summar
 static bool tested(const struct oa_comparison *k, const struct oa_summary *s)
 {
     return s->seeds > 1 && !k->sequential;
+}
+
+static bool compared(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    return s->seeds > 1 && oa_family_size(k) > 0;
 }
 
 static bool with_baseline(const struct oa_comparison *k, const struct oa_summary *s)
@@ -196,27 +196,23 @@ static const struct term terms[] = {
                  "initial values and batch order only: another text, size or budget may give "
                  "another order. The ± of a loss includes the variance that all attentions share; "
                  "the interval of a difference does not, so compare by differences." },
-    { .write = explain_tests, .when = tested },
+    { .write = explain_family, .when = compared },
     { .term = "interval of a difference",
-      .meaning = "Each interval is at the level at which Holm’s procedure tested that comparison: "
-                 "for a rejected hypothesis, 0.05 divided by the number of comparisons left at "
-                 "that step; for the others, by the number left when it stopped. So an interval "
-                 "excludes 0 exactly if the verdict is better or worse, and the probability of any "
-                 "wrong verdict is at most 5 %. For equivalent attentions it is the interval of "
-                 "the two one-sided tests, which is within the margin.",
+      .meaning = "Half its width is Student’s t at 1 − 0.05/(2m) × standard error, with m the "
+                 "number of comparisons of the family, also of those that failed (Bonferroni, "
+                 "single step). So all intervals contain their true differences together with a "
+                 "probability of 95 %, and p, a paired t test times m, is below 0.05 exactly where "
+                 "an interval excludes 0.",
       .when = tested },
     { .term = "baseline",
-      .meaning =
-          "The attention currently in use: every other one is tested against it, paired by seed, "
-          "with Holm’s correction over these tests. “Equivalent”: by two one-sided t tests (TOST) "
-          "the difference is within the margin, which was fixed before the runs.",
+      .meaning = "The attention currently in use, which every other one is compared with.",
       .when = with_baseline },
     { .write = explain_tuned, .when = was_tuned },
     { .term = "any number of interim analyses",
       .meaning =
-          "The intervals of differences to the baseline, and those of all pairs, are "
-          "anytime-valid: each of the two families covers all true differences, at all numbers of "
-          "seeds, with a probability of 95 %, so seeds may be added after an analysis. They are "
+          "The intervals of the family are anytime-valid: together, at all numbers of seeds, they "
+          "contain all true differences with a probability of 95 %, so seeds may be added after an "
+          "analysis. They are "
           "wider than intervals for a number of seeds fixed in advance. Practically better or "
           "worse: beyond the margin; undecided: neither beyond nor within it.",
       .when = is_sequential },
@@ -232,20 +228,20 @@ static const struct term terms[] = {
       .meaning =
           "The same model with a plain average of the visible tokens as attention; values and "
           "outputs are learned as in the others. It shows what the rest of the model achieves "
-          "alone. It is compared, not ranked: every attention is tested against it by a paired t "
-          "test, with Holm’s correction over these tests. An attention without a significant "
-          "difference to it has not been shown to attend to anything useful.",
+          "alone. It is compared like all others and not ranked. An attention without a "
+          "significant difference to it has not been shown to attend to anything useful.",
       .when = with_uniform_baseline },
     { .write = explain_verdicts },
     { .write = explain_direction, .when = about_a_score },
     { .term = "seeds needed",
-      .meaning = "Number of seeds at which the test has a power of 80 % at its corrected level: an "
+      .meaning = "Number of seeds at which the test has a power of 80 % at its adjusted level: an "
                  "80 % confidence range, estimated from the differences so far. “12 or more”: the "
                  "data do not exclude a difference too small for 1000 seeds." },
     { .term = "identical, not testable",
       .meaning = "“Identical”: every run has exactly the loss of another attention’s, so both "
                  "compute the same and there is nothing to test. “Not testable”: the difference is "
-                 "the same with every seed, so its variance is 0 and there is no t test." },
+                 "the same with every seed, so its variance is 0 and there is no t test; where "
+                 "both have the best possible score with every seed, they are equivalent." },
     { .term = "failed",
       .meaning = "An attention with a run that diverged or stopped is excluded from the tests: its "
                  "remaining seeds are not a fair sample." },

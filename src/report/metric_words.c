@@ -113,3 +113,15 @@ const char *oa_to_the_best(const struct oa_comparison *k, const struct oa_summar
     snprintf(out, OA_LABEL, "difference\nto the %s", oa_best_word(k, s));
     return out;
 }
+
+const char *oa_to_the_compared(const struct oa_comparison *k, const struct oa_summary *s,
+                               char out[OA_LABEL])
+{
+    enum oa_family_kind kind = oa_family_kind_of(k);
+    if (kind == OA_FAMILY_PAIRS)
+        return oa_to_the_best(k, s, out);
+    snprintf(out, OA_LABEL, "%s",
+             kind == OA_FAMILY_UNIFORM ? "difference to the\nuniform baseline"
+                                       : "difference\nto the baseline");
+    return out;
+}

@@ -41,6 +41,9 @@ const char *oa_axis_of_difference(const struct oa_comparison *k,
 /* What differences are to: "lowest", "highest", or "leader", where another one has a lower adjusted
  * cost. */
 const char *oa_best_word(const struct oa_comparison *k, const struct oa_summary *s);
+/* "difference\nto the baseline", "… lowest": of the declared family. */
+const char *oa_to_the_compared(const struct oa_comparison *k, const struct oa_summary *s,
+                               char out[OA_LABEL]);
 /* "difference\nto the lowest" */
 const char *oa_to_the_best(const struct oa_comparison *k, const struct oa_summary *s,
                            char out[OA_LABEL]);

@@ -35,6 +35,48 @@ void oa_seeds_text(struct oa_seeds_range range, struct oa_text *out)
         oa_text_printf(out, "%d", range.low);
 }
 
+/* ---- the family ---- */
+
+/* " Judged by these runs, true differences above 0.06 nats a token are found with a probability of
+ * 80 % or more." */
+static void add_power(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
+{
+    double least = oa_detectable_difference(k, s);
+    char number[OA_NUMBER];
+    if (isnan(least) || s->seeds < OA_VERDICT_SEEDS)
+        return;
+    oa_text_printf(out, " Judged by these runs, true differences above %s",
+                   oa_number(number, least, 2));
+    oa_add_unit(oa_difference_unit(k), out);
+    oa_text_printf(out, " are found with a probability of 80 %% or more.");
+}
+
+void oa_few_seeds_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                           const char *before, struct oa_text *out)
+{
+    if (!k->sequential && s->seeds > 1 && s->seeds < OA_VERDICT_SEEDS)
+        oa_text_printf(out,
+                       "%s%d seeds give estimates and no verdicts: use at least %d (--seeds %d).",
+                       before, s->seeds, OA_VERDICT_SEEDS, OA_VERDICT_SEEDS);
+}
+
+void oa_family_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
+{
+    enum oa_family_kind kind = oa_family_kind_of(k);
+    int n = oa_family_size(k);
+    oa_text_printf(out, "Judged as one family: %d comparison%s ", n, oa_plural(n));
+    if (kind == OA_FAMILY_PAIRS)
+        oa_text_printf(out, "of all pairs");
+    else if (kind == OA_FAMILY_UNIFORM)
+        oa_text_printf(out, "with the uniform baseline");
+    else
+        oa_text_printf(out, "with the baseline, %s", oa_entry_name(&k->entries[k->baseline - 1]));
+    oa_text_printf(out, "; their intervals contain all true differences together with 95 %%.");
+    add_power(k, s, out);
+}
+
 /* ---- validation ---- */
 
 double oa_validation_used(const struct oa_comparison *k)

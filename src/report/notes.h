@@ -16,6 +16,12 @@ oa_validation_unit(const struct oa_comparison *k); /* "validation tokens", "vali
 /* "all 111539 tokens of the validation text that have one before them", "20000 of the 111539 tokens
  * …". */
 void oa_validation_text(const struct oa_comparison *k, double used, struct oa_text *out);
+/* "Judged: 3 comparisons with the baseline, softmax, …", and what these seeds can show. */
+void oa_family_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out);
+/* "3 seeds give estimates and no verdicts: …" where that is so, with `before` in front of it. */
+void oa_few_seeds_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                           const char *before, struct oa_text *out);
 /* " Fixed for all seeds: …" of a source of chance with a seed of its own, and which
  * runs of another comparison the runs start from; nothing where neither is. */
 void oa_fixed_sources_sentence(const struct oa_comparison *k, const struct oa_summary *s,

@@ -17,8 +17,8 @@ void oa_page_name(const struct oa_comparison *k, int entry, struct oa_text *out)
 void oa_page_open(const char *id, const char *heading, struct oa_text *out);
 void oa_page_close(struct oa_text *out);
 
-/* The comparison of an attention with the baseline, or, if there is none, with the reference. Free
- * the verdict. */
+/* The comparison of an attention in the declared family: with the baseline, the uniform baseline or
+ * the reference. Free the verdict. */
 struct oa_asked {
     struct oa_estimate
         difference; /* in the direction of the score, with the interval of the verdict; n 0: none */

@@ -21,15 +21,16 @@ static void pairs_add_cell(const struct oa_comparison *k, const struct oa_agains
     char mean[OA_NUMBER], ends[OA_INTERVAL];
     struct oa_estimate d = oa_shown(k, oa_against_interval(a));
     oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict),
-                   oa_against_words(a->verdict, oa_is_practical(k)),
+                   a->verdict == OA_AGAINST_NONE ? ""
+                                                 : oa_against_words(a->verdict, oa_is_practical(k)),
                    oa_number_signed(mean, d.mean, oa_decimals(k)));
     if (isfinite(d.half))
         oa_text_printf(out, "<small>%s</small>",
                        oa_print_ends(ends, d.mean, d.half, oa_decimals(k)));
-    if (!isnan(a->holm))
+    if (!isnan(a->adjusted))
         oa_text_printf(
-            out, a->holm < 0.0001 ? "<small>p &lt; 0.0001</small>" : "<small>p = %.4f</small>",
-            a->holm);
+            out, a->adjusted < 0.0001 ? "<small>p &lt; 0.0001</small>" : "<small>p = %.4f</small>",
+            a->adjusted);
     oa_text_printf(out, "</td>");
 }
 
@@ -43,8 +44,8 @@ static void pairs_add_row(const struct oa_comparison *k, const struct oa_summary
         int j = s->order[o];
         if (i == j)
             oa_text_printf(out, "<td class=\"self\">–</td>");
-        else if (oa_is_ranked(s, j))
-            pairs_add_cell(k, &s->pairs[i * s->count + j], out);
+        else if (!s->entries[j].failed)
+            pairs_add_cell(k, oa_compared_pair(s, i, j), out);
     }
     oa_text_printf(out, "</tr>\n");
 }
@@ -55,7 +56,7 @@ static int pairs_add_head(const struct oa_comparison *k, const struct oa_summary
     int n = 0;
     oa_text_printf(out, "<thead><tr><th scope=\"col\">row minus column</th>");
     for (int o = 0; o < s->count; o++)
-        if (oa_is_ranked(s, s->order[o])) {
+        if (!s->entries[s->order[o]].failed) {
             oa_text_printf(out, "<th scope=\"col\" title=\"");
             oa_html_text(out, oa_entry_name(&k->entries[s->order[o]]));
             oa_text_printf(out, "\">%d</th>", ++n);
@@ -64,8 +65,7 @@ static int pairs_add_head(const struct oa_comparison *k, const struct oa_summary
     return n;
 }
 
-static void pairs_add_explanation(const struct oa_comparison *k, const struct oa_summary *s,
-                                  struct oa_text *out)
+static void pairs_add_explanation(const struct oa_comparison *k, struct oa_text *out)
 {
     oa_page_open("pairs", "Pairwise comparisons", out);
     oa_text_printf(out, "<p>The row’s ");
@@ -76,11 +76,13 @@ static void pairs_add_explanation(const struct oa_comparison *k, const struct oa
         oa_text_printf(out,
                        "Intervals are anytime-valid: they cover all %d differences, at all numbers "
                        "of seeds, with a probability of 95 %% together.",
-                       oa_pairs_of(s));
+                       oa_family_size(k));
     else
-        oa_text_printf(out, "Small print: the interval at the level of the verdict and the p-value "
-                            "of a paired t test, both Holm-corrected over all pairs, which are "
-                            "more comparisons than in the table of results.");
+        oa_text_printf(out,
+                       "Small print: the simultaneous 95 %% interval and the adjusted p-value, "
+                       "of the %d comparisons of the declared family. A number alone is a "
+                       "description: that pair is not in the family.",
+                       oa_family_size(k));
     if (k->margin > 0) {
         oa_text_printf(out, " Equivalent: within ");
         oa_add_margin(k, out);
@@ -92,15 +94,15 @@ static void pairs_add_explanation(const struct oa_comparison *k, const struct oa
 void oa_page_pairs(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     int number = 0;
-    if (s->seeds < 2 || oa_pairs_of(s) < 2)
+    if (s->seeds < 2 || s->count < 3)
         return;
-    pairs_add_explanation(k, s, out);
+    pairs_add_explanation(k, out);
     oa_text_printf(out, "<div class=\"panel\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Pairwise comparisons\"><table class=\"pairs\">\n");
     pairs_add_head(k, s, out);
     oa_text_printf(out, "<tbody>\n");
     for (int o = 0; o < s->count; o++)
-        if (oa_is_ranked(s, s->order[o]))
+        if (!s->entries[s->order[o]].failed)
             pairs_add_row(k, s, s->order[o], ++number, out);
     oa_text_printf(out, "</tbody></table></div></div>\n");
     oa_page_close(out);

@@ -9,7 +9,6 @@
 
 #include "report/against.h"
 #include "report/summary.h"
-#include "report/until.h"
 
 #include <math.h>
 
@@ -31,7 +30,8 @@ enum oa_action oa_action_for(enum oa_outcome outcome, enum oa_saving saving)
         [OA_OUTCOME_FAILED] = { REPAIR, REPAIR, REPAIR, REPAIR },
         [OA_OUTCOME_BASELINE_FAILED] = { REPAIR, REPAIR, REPAIR, REPAIR },
         [OA_OUTCOME_ALONE] = { NONE, NONE, NONE, NONE },
-        [OA_OUTCOME_ONE_SEED] = { SEEDS, SEEDS, SEEDS, SEEDS },
+        [OA_OUTCOME_FEW_SEEDS] = { SEEDS, SEEDS, SEEDS, SEEDS },
+        [OA_OUTCOME_UNIFORM] = { NONE, NONE, NONE, NONE },
         [OA_OUTCOME_UNJUDGED] = { NONE, NONE, NONE, NONE },
         [OA_OUTCOME_OPEN] = { SEEDS, SEEDS, KEEP, SEEDS },
         [OA_OUTCOME_FAR] = { KEEP, KEEP, KEEP, KEEP },
@@ -59,28 +59,23 @@ const char *oa_action_name(enum oa_action a)
 
 /* ---- how the attentions stand ---- */
 
-/* Everything an attention is compared with is `fixed`: the baseline, or the reference. */
+/* What attentions are compared with to decide what to do: the baseline, or the reference. */
+static int compared_for_advice(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    return k->baseline ? k->baseline - 1 : s->reference;
+}
+
+/* The uniform baseline is not recommended. In a family of all pairs what is worse than any other is
+ * worse. */
 static struct oa_against against_fixed(const struct oa_comparison *k, const struct oa_summary *s,
                                        int i, int fixed)
 {
-    const struct oa_standing *e = &s->entries[i];
-    static const enum oa_against_verdict verdicts[] = {
-        [OA_VERDICT_WORSE] = OA_AGAINST_WORSE,
-        [OA_VERDICT_UNRESOLVED] = OA_AGAINST_UNRESOLVED,
-        [OA_VERDICT_ONE_SEED] = OA_AGAINST_ONE_SEED,
-        [OA_VERDICT_IDENTICAL] = OA_AGAINST_IDENTICAL,
-        [OA_VERDICT_UNJUDGED] = OA_AGAINST_UNJUDGED,
-        [OA_VERDICT_EQUIVALENT] = OA_AGAINST_EQUIVALENT,
-        [OA_VERDICT_LEADS] = OA_AGAINST_NONE
-    };
-    if (k->baseline)
-        return e->baseline;
-    if (i == fixed || i == s->uniform || e->failed)
+    if (i == fixed || i == s->uniform)
         return oa_against_nothing();
-    struct oa_against a = s->pairs[i * s->count + fixed]; /* equivalence is tested there */
+    struct oa_against a = *oa_compared_pair(s, i, fixed);
     bool alike = a.verdict == OA_AGAINST_EQUIVALENT || a.verdict == OA_AGAINST_IDENTICAL;
-    a.verdict = alike ? a.verdict : verdicts[e->verdict];
-    a.level = e->level;
+    if (!k->baseline && !alike && s->entries[i].verdict == OA_VERDICT_WORSE)
+        a.verdict = OA_AGAINST_WORSE;
     return a;
 }
 
@@ -113,9 +108,8 @@ static int seeds_to_settle(const struct oa_comparison *k, const struct oa_agains
     if (k->sequential)
         return seeds_needed_sequentially(d, a->level, k->margin);
     int different = oa_seeds_needed(d->mean, d->sd, a->level);
-    int alike = k->margin > 0
-                    ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->equivalence_level)
-                    : different;
+    int alike = k->margin > 0 ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->level / 2)
+                              : different;
     return alike < different ? alike : different;
 }
 
@@ -153,11 +147,14 @@ static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa
     bool baseline = k->baseline > 0;
     if (s->reference < 0)
         return OA_OUTCOME_FAILED;
+    if (oa_family_kind_of(k) == OA_FAMILY_UNIFORM)
+        return OA_OUTCOME_UNIFORM;
     if (s->entries[fixed].failed)
         return OA_OUTCOME_BASELINE_FAILED;
     int judged = 0, better = count_standing(k, s, fixed, OA_AGAINST_BETTER);
     int open = count_standing(k, s, fixed, OA_AGAINST_UNRESOLVED);
-    int one_seed = count_standing(k, s, fixed, OA_AGAINST_ONE_SEED);
+    int few_seeds = count_standing(k, s, fixed, OA_AGAINST_ONE_SEED) +
+                    count_standing(k, s, fixed, OA_AGAINST_FEW_SEEDS);
     int unjudged = count_standing(k, s, fixed, OA_AGAINST_UNJUDGED);
     for (int i = 0; i < s->count; i++)
         judged += against_fixed(k, s, i, fixed).verdict != OA_AGAINST_NONE;
@@ -165,8 +162,8 @@ static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa
         return OA_OUTCOME_ALONE;
     if (better)
         return OA_OUTCOME_BETTER;
-    if (one_seed)
-        return OA_OUTCOME_ONE_SEED;
+    if (few_seeds)
+        return OA_OUTCOME_FEW_SEEDS;
     if (open)
         return seeds ? (baseline ? OA_OUTCOME_OPEN : OA_OUTCOME_OPEN_LOWEST)
                      : (baseline ? OA_OUTCOME_FAR : OA_OUTCOME_FAR_LOWEST);
@@ -244,7 +241,7 @@ static enum oa_saving find_saving(const struct oa_comparison *k, const struct oa
 struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s)
 {
     struct oa_recommendation r = { .entry = -1, .cheaper = -1, .speed = NAN };
-    int fixed = oa_compared_to(k, s);
+    int fixed = compared_for_advice(k, s);
     if (s->reference >= 0 && !s->entries[fixed].failed) {
         count_seeds(k, s, fixed, &r);
         r.entry = choice(k, s, fixed);
@@ -253,8 +250,10 @@ struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struc
             r.cheaper >= 0 ? speed_of(k, s, r.cheaper, r.entry) : speed_of(k, s, r.entry, fixed);
     }
     r.outcome = outcome_of(k, s, fixed, r.seeds);
-    if (r.outcome == OA_OUTCOME_ONE_SEED) {
-        r.seeds = 3; /* the fewest with a useful interval */
+    if (r.outcome == OA_OUTCOME_FEW_SEEDS) {
+        r.seeds = OA_VERDICT_SEEDS;
+        r.open = 0;
+        r.seconds = 0;
         for (int i = 0; i < s->count; i++)
             if (!s->entries[i].failed)
                 add_runs(s, i, r.seeds, &r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What to do after a comparison. Two outcomes decide: how the attentions stand (to the baseline,
- * or, where there is none, to the one with the lowest cost), and whether something equivalent to
- * what would be used is cheaper.
+ * What to do after a comparison. Two outcomes decide: how the attentions compare (with the
+ * baseline, or, where there is none, with the one with the lowest cost), and whether something
+ * equivalent to what would be used is cheaper.
  */
 #ifndef ORTHANT_REPORT_RECOMMENDATION_H
 #define ORTHANT_REPORT_RECOMMENDATION_H
@@ -16,7 +16,8 @@ enum oa_outcome {
     OA_OUTCOME_FAILED,          /* no attention finished all its runs */
     OA_OUTCOME_BASELINE_FAILED, /* the baseline did not */
     OA_OUTCOME_ALONE,           /* there is nothing to compare with */
-    OA_OUTCOME_ONE_SEED,        /* no interval can be given */
+    OA_OUTCOME_FEW_SEEDS,       /* too few for a verdict */
+    OA_OUTCOME_UNIFORM,         /* only differences to the uniform baseline are judged */
     OA_OUTCOME_UNJUDGED,        /* all differences are the same with every seed */
     /* with a baseline */
     OA_OUTCOME_OPEN, /* none is better; some are open, and seeds would settle them */

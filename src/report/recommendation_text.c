@@ -74,7 +74,10 @@ static void say_repair(const struct oa_comparison *k, const struct oa_recommenda
 static void say_nothing(const struct oa_comparison *k, const struct oa_recommendation *r,
                         struct oa_text *out)
 {
-    if (r->outcome == OA_OUTCOME_UNJUDGED)
+    if (r->outcome == OA_OUTCOME_UNIFORM)
+        oa_text_printf(out, "No recommendation: only differences to the uniform baseline were "
+                            "judged; --compare.family pairs judges those between attentions.");
+    else if (r->outcome == OA_OUTCOME_UNJUDGED)
         oa_text_printf(out, "No recommendation: the differences are the same with every seed, so "
                             "there is no variance to test against.");
     else
@@ -109,7 +112,7 @@ static void say_change(const struct oa_comparison *k, const struct oa_summary *s
                        const struct oa_recommendation *r, struct oa_text *out)
 {
     char number[OA_NUMBER];
-    const struct oa_estimate *d = &s->entries[r->entry].baseline.difference;
+    const struct oa_estimate *d = &oa_compared_pair(s, r->entry, k->baseline - 1)->difference;
     oa_text_printf(out, "Change to %s: it was shown to be better than %s, by %s",
                    named(k, r->entry), named(k, k->baseline - 1), oa_number(number, -d->mean, 2));
     oa_add_unit(oa_difference_unit(k), out);
@@ -120,11 +123,11 @@ static void say_change(const struct oa_comparison *k, const struct oa_summary *s
     oa_text_printf(out, ".");
 }
 
-static void say_take(const struct oa_comparison *k, const struct oa_summary *s,
-                     const struct oa_recommendation *r, struct oa_text *out)
+static void say_take(const struct oa_comparison *k, const struct oa_recommendation *r,
+                     struct oa_text *out)
 {
     oa_text_printf(out, "Take %s: ", named(k, r->entry));
-    if (s->entries[r->entry].verdict == OA_VERDICT_BEST)
+    if (r->outcome == OA_OUTCOME_BEST)
         oa_text_printf(out, "every other attention was shown to be worse.");
     else if (r->outcome == OA_OUTCOME_FAR_LOWEST)
         oa_text_printf(out,
@@ -193,7 +196,9 @@ static void say_open(const struct oa_comparison *k, const struct oa_recommendati
 static void say_uniform(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                         struct oa_text *out)
 {
-    enum oa_against_verdict v = s->entries[entry].uniform.verdict;
+    if (s->uniform < 0)
+        return;
+    enum oa_against_verdict v = oa_compared_pair(s, entry, s->uniform)->verdict;
     if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL)
         return;
     oa_text_printf(out, " But %s was %s than the uniform baseline.", named(k, entry),
@@ -222,7 +227,7 @@ char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
         say_change(k, s, r, &out);
         break;
     case OA_ACTION_TAKE:
-        say_take(k, s, r, &out);
+        say_take(k, r, &out);
         break;
     case OA_ACTION_TAKE_CHEAPER:
         say_cheaper(k, s, r, &out);

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#define OA_RESULTS_SCHEMA "orthant.results/1"
+#define OA_RESULTS_SCHEMA "orthant.results/2"
 
 /* The numbers of a run and of a curve that are written and read alike, in the order of the file. */
 #define OA_RUN_NUMBERS(X)                                                                          \

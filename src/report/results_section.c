@@ -7,7 +7,6 @@
 #include "report/columns.h"
 #include "report/notes.h"
 #include "report/page.h"
-#include "report/until.h"
 
 #include <math.h>
 
@@ -28,9 +27,9 @@ static const struct page_cell answers[] = {
 };
 
 static const struct page_cell more[] = {
-    { OA_COLUMN_TO_BEST, { OA_COLUMN_TO_BEST_P } }, { OA_COLUMN_AMONG_ALL, { OA_COLUMN_NONE } },
-    { OA_COLUMN_UNIFORM, { OA_COLUMN_NONE } },      { OA_COLUMN_PERPLEXITY, { OA_COLUMN_BITS } },
-    { OA_COLUMN_MEASURE, { OA_COLUMN_NONE } },      { OA_COLUMN_SEEDS, { OA_COLUMN_SEEDS_NEEDED } },
+    { OA_COLUMN_TO_BEST, { OA_COLUMN_NONE } }, { OA_COLUMN_BASELINE, { OA_COLUMN_NONE } },
+    { OA_COLUMN_UNIFORM, { OA_COLUMN_NONE } }, { OA_COLUMN_PERPLEXITY, { OA_COLUMN_BITS } },
+    { OA_COLUMN_MEASURE, { OA_COLUMN_NONE } }, { OA_COLUMN_SEEDS, { OA_COLUMN_SEEDS_NEEDED } },
     { OA_COLUMN_TUNED, { OA_COLUMN_NONE } },
 };
 
@@ -203,8 +202,8 @@ static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, 
         oa_text_printf(out,
                        " Intervals of differences are valid at any number of interim analyses.");
     else if (s->seeds > 1)
-        oa_text_printf(out, " Intervals and p-values of differences are Holm-corrected: an "
-                            "interval excludes 0 exactly where p &lt; 0.05.");
+        oa_text_printf(out, " Intervals of differences are simultaneous: an interval excludes 0 "
+                            "exactly where the adjusted p is below 0.05.");
     oa_adjusted_sentences(k, s, out);
     oa_validation_sentence(k, out);
 }

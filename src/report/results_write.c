@@ -132,15 +132,21 @@ static json_t *interval_json(oa_context *c, const struct oa_comparison *k,
     return object;
 }
 
+/* One compared with another one; of what is not judged only the difference. */
 static void fill_against(oa_context *c, const struct oa_comparison *k, const struct oa_against *a,
-                         bool practical, json_t *object)
+                         json_t *object)
 {
-    set(c, object, "verdict", oa_json_string(oa_against_code(a->verdict)));
+    bool judged = a->verdict != OA_AGAINST_NONE;
+    const char *code = oa_against_code(a->verdict);
+    const char *words = oa_against_words(a->verdict, oa_is_practical(k));
+    set(c, object, "verdict", judged ? oa_json_string(code) : json_null());
     set(c, object, "difference", difference_json(c, k, &a->difference));
     set(c, object, "p", oa_json_number(a->p));
-    set(c, object, "p_holm", oa_json_number(a->holm));
+    set(c, object, "p_adjusted", oa_json_number(a->adjusted));
     set(c, object, "p_equivalence", oa_json_number(a->equivalence));
-    set(c, object, "verdict_text", oa_json_string(oa_against_words(a->verdict, practical)));
+    set(c, object, "verdict_text", judged ? oa_json_string(words) : json_null());
+    set(c, object, "standard_error", oa_json_number(a->se));
+    set(c, object, "degrees_of_freedom", oa_json_number(a->df));
     set(c, object, "interval", interval_json(c, k, &a->difference, a->half, a->level));
 }
 
@@ -159,29 +165,44 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
 /* Comparison with the uniform baseline or the baseline; null where there is none, and for the
  * baseline itself. */
 static json_t *against_json(oa_context *c, const struct oa_comparison *k,
-                            const struct oa_against *a, bool practical)
+                            const struct oa_summary *s, int entry, int other)
 {
-    if (a->verdict == OA_AGAINST_NONE)
+    if (other < 0 || entry == other || s->entries[entry].failed || s->entries[other].failed)
         return json_null();
     json_t *object = json_object();
-    fill_against(c, k, a, practical, object);
+    fill_against(c, k, oa_compared_pair(s, entry, other), object);
     return object;
 }
 
-/* Every two ranked attentions once: a's score minus b's. */
+/* Every two entries without failures once: a's score minus b's. */
 static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
 {
     json_t *pairs = json_array();
     for (int i = 0; i < s->count; i++)
         for (int j = i + 1; j < s->count; j++) {
-            const struct oa_against *a = &s->pairs[i * s->count + j];
-            if (a->verdict == OA_AGAINST_NONE)
+            if (s->entries[i].failed || s->entries[j].failed)
                 continue;
             json_t *object = json_pack("{s:i, s:i}", "a", i, "b", j);
-            fill_against(c, k, a, oa_is_practical(k), object);
+            fill_against(c, k, oa_compared_pair(s, i, j), object);
             append(c, pairs, object);
         }
     return pairs;
+}
+
+/* What was judged. */
+static json_t *family_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
+{
+    json_t *object = json_object();
+    int judged = 0;
+    for (int i = 0; i < s->count; i++)
+        for (int j = i + 1; j < s->count; j++)
+            judged += oa_compared_pair(s, i, j)->verdict != OA_AGAINST_NONE;
+    set(c, object, "kind", oa_json_string(oa_family_name(oa_family_kind_of(k))));
+    set(c, object, "comparisons", json_integer(oa_family_size(k)));
+    set(c, object, "judged", json_integer(judged));
+    set(c, object, "level", oa_json_number(OA_FAMILY_LEVEL));
+    set(c, object, "detectable", oa_json_number(oa_detectable_difference(k, s)));
+    return object;
 }
 
 /* A number of seeds; null where it does not apply. */
@@ -232,6 +253,12 @@ static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
                              const struct oa_summary *summary, int entry)
 {
     const struct oa_standing *s = &summary->entries[entry];
+    int reference = summary->reference, fixed = oa_compared_to(k, summary);
+    struct oa_against nothing = oa_against_nothing();
+    const struct oa_against *lowest =
+        reference < 0 ? &nothing : oa_compared_pair(summary, entry, reference);
+    const struct oa_against *judged =
+        fixed < 0 ? &nothing : oa_compared_pair(summary, entry, fixed);
     struct oa_estimate adjusted = oa_shown(k, oa_to_reference(k, summary, entry));
     json_t *object = json_object();
     char code[OA_VERDICT];
@@ -248,24 +275,25 @@ static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
     set(c, object, "adjusted", oa_json_number(s->adjusted));
     set(c, object, "adjusted_difference", oa_json_number(adjusted.mean));
     set(c, object, "difference",
-        s->difference.n ? difference_json(c, k, &s->difference) : json_null());
+        lowest->difference.n ? difference_json(c, k, &lowest->difference) : json_null());
     set(c, object, "difference_percent", oa_json_number(s->percent));
-    set(c, object, "p", oa_json_number(s->p));
-    set(c, object, "p_holm", oa_json_number(s->holm));
+    set(c, object, "p", oa_json_number(judged->p));
+    set(c, object, "p_adjusted", oa_json_number(judged->adjusted));
     set(c, object, "seeds_needed", seeds(s->seeds_needed));
     set(c, object, "seeds_needed_low", seeds(s->seeds_range.low));
     set(c, object, "seeds_needed_high", seeds(s->seeds_range.high));
     for (int q = OA_FIRST_QUANTITY; q < OA_COLUMNS; q++)
         set(c, object, oa_report_columns[q].key,
             oa_json_number(*oa_quantity_mean(q, &summary->entries[entry])));
-    set(c, object, "floor", against_json(c, k, &s->uniform, false));
-    set(c, object, "baseline", against_json(c, k, &s->baseline, oa_is_practical(k)));
+    set(c, object, "floor", against_json(c, k, summary, entry, summary->uniform));
+    set(c, object, "baseline", against_json(c, k, summary, entry, k->baseline - 1));
     set(c, object, "step", range_json(c, &s->step));
     set(c, object, "speed", range_json(c, &s->speed));
     set(c, object, "front_speed", json_boolean(s->front_speed));
     set(c, object, "front_parameters", json_boolean(s->front_parameters));
     set(c, object, "verdict_text", oa_json_string(words.s));
-    set(c, object, "interval", interval_json(c, k, &s->difference, s->half, s->level));
+    set(c, object, "interval",
+        interval_json(c, k, &judged->difference, judged->half, judged->level));
     oa_text_free(&words);
     return object;
 }
@@ -370,6 +398,7 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
     set(c, root, "speed_machine", k->rounds ? oa_json_string(k->speed_machine) : json_null());
     set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
     set(c, root, "margin", oa_json_number(k->margin));
+    set(c, root, "family", family_json(c, k, s));
     set(c, root, "looks", oa_json_string(k->sequential ? "any" : "one"));
     set(c, root, "until_resolved", until_json(c, &k->until));
     set(c, root, "tuning", oa_results_tuning(c, k));

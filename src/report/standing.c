@@ -44,8 +44,7 @@ void oa_standing_of(const struct oa_comparison *k, const struct oa_entry *e, dou
                                                    : oa_estimate_of(NULL, 0);
     s->made = oa_runs_made(e, k->seeds);
     s->failed = s->made - s->loss.n;
-    s->difference = oa_estimate_of(scratch, 0);
-    s->percent = s->p = s->holm = s->half = s->level = NAN;
+    s->percent = NAN;
     s->twin = s->worse_than = -1;
     set_quantity_means(k, e, s);
 }

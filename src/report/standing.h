@@ -3,13 +3,13 @@
 #ifndef ORTHANT_REPORT_STANDING_H
 #define ORTHANT_REPORT_STANDING_H
 
-#include "report/against.h"
+#include "report/verdicts.h"
 
 /* The results of one attention. Means are over its runs that did not fail, NaN when there are none.
  * adjusted.h has what is compared across attentions. */
 struct oa_standing {
     enum oa_verdict verdict;
-    int twin; /* the first entry with exactly the same losses (verdict identical); -1: none */
+    int twin;         /* the first entry with exactly the same losses; -1: none */
     int made, failed; /* runs */
     double adjusted;  /* its mean in what the comparison is about, were all seeds its own
                          (adjusted.c) */
@@ -18,16 +18,10 @@ struct oa_standing {
     struct oa_estimate loss;                /* validation loss */
     struct oa_estimate scores[OA_MEASURES]; /* the task's other measures, in their own direction;
                                                [0] is not used */
-    struct oa_estimate
-        difference; /* of costs, to the reference, over the seeds that both finished; n = 0: none */
-    double half, level; /* of that difference, the interval of the verdict: see struct oa_against */
-    int worse_than; /* in a sequential comparison: the first that it was shown to be worse than; -1:
+    int worse_than; /* sequential, of all pairs: the first that it was shown to be worse than; -1:
                        none */
     double
         percent; /* the difference of scores in percent of the reference's score on those seeds */
-    double p,
-        holm; /* two-sided paired t test against the reference; Holm-corrected. NaN: not tested */
-    struct oa_against uniform, baseline;
     int seeds_needed; /* of an unresolved entry, to have it resolved; 0: does not apply */
     struct oa_seeds_range seeds_range; /* of seeds_needed; low 0: does not apply */
     double perplexity;                 /* exp(loss.mean) */

@@ -9,11 +9,11 @@
 struct oa_summary {
     struct oa_standing *entries; /* in the order of the comparison's entries */
     int *order; /* entry numbers by rising adjusted cost; entries with failures come last */
-    struct oa_against *pairs; /* [entries][entries]: the row against the column */
+    struct oa_against *pairs; /* [entries][entries]: the row against the column (against.h) */
     int count, seeds;
     bool uneven;   /* ranked attentions have different numbers of seeds */
     int reference; /* the ranked attention with the lowest adjusted cost of those without failures;
-                    * -1: all failed. In a sequential comparison, of those not shown to be worse
+                    * -1: all failed. In a family of all pairs, of those not shown to be worse
                     * than another, if there are any */
     int uniform;   /* the entry of the uniform baseline, or -1 */
     char *conclusion; /* one or two sentences of plain text */

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which runs a comparison wants next that goes on until its questions are answered. The questions:
- * how does each attention stand to the baseline, or, where there is none, to the one with the
- * lowest cost? A question is open while the anytime-valid interval of the difference neither leaves
- * the margin nor lies within it. A function of the finished runs and of nothing else: whoever has
- * the same runs asks for the same ones.
+ * how does each entry stand to what the family compares it with: the baseline, the uniform
+ * baseline, or, in a family of all pairs, the one with the lowest cost? A question is open while
+ * the anytime-valid interval of the difference neither leaves the margin nor lies within it. A
+ * function of the finished runs and of nothing else: whoever has the same runs asks for the same
+ * ones.
  *
- * With a baseline the intervals are Bonferroni-corrected over the comparisons with it. Without,
- * over all pairs: who has the lowest cost is found in the same data, may change from round to
- * round, and whichever it is, the verdicts on the others must be valid. So together, at all interim
- * analyses and for normal differences, the statements are true with 95 %.
+ * The intervals are those of the family, also of all pairs: who has the lowest cost is found in the
+ * same data, may change from round to round, and whichever it is, the verdicts on the others must
+ * be valid. So together, at all interim analyses and for normal differences, the statements are
+ * true with 95 %.
  */
 #include "report/until.h"
 
 #include <math.h>
 
-bool oa_question_open(const struct oa_comparison *k, const struct oa_summary *s, int entry)
+bool oa_question_open(const struct oa_summary *s, int entry)
 {
-    if (k->baseline)
-        return s->entries[entry].baseline.verdict == OA_AGAINST_UNRESOLVED;
     return s->entries[entry].verdict == OA_VERDICT_UNRESOLVED;
 }
 
@@ -55,8 +54,8 @@ static void decide(const struct oa_comparison *k, const struct oa_summary *s, bo
     for (int i = 0; i < k->count; i++)
         lacking += wanted[i] = lacks_seeds(k, i);
     for (int i = 0; i < k->count && !lacking; i++)
-        if (oa_question_open(k, s, i))
-            want_pair(k, i, k->baseline ? k->baseline - 1 : s->reference, wanted);
+        if (oa_question_open(s, i))
+            want_pair(k, i, oa_compared_to(k, s), wanted);
 }
 
 /* Seed by seed, as comparisons are made. */
@@ -86,7 +85,7 @@ enum oa_error oa_until_wanted(oa_context *c, const struct oa_comparison *k,
 enum oa_ending oa_until_ending(const struct oa_comparison *k, const struct oa_summary *s)
 {
     for (int i = 0; i < k->count; i++)
-        if (oa_question_open(k, s, i))
+        if (oa_question_open(s, i))
             return OA_ENDING_SEEDS;
     return OA_ENDING_RESOLVED;
 }
@@ -102,28 +101,18 @@ const char *oa_ending_name(enum oa_ending ending)
 
 /* ---- intervals as seeds were added ---- */
 
-int oa_comparison_family(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    return k->baseline ? s->count - (s->uniform >= 0) - 1 : oa_pairs_of(s);
-}
-
-int oa_compared_to(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    return k->baseline ? k->baseline - 1 : s->reference;
-}
-
 int oa_trajectory(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                   double *scratch, struct oa_estimate *out)
 {
     int fixed = oa_compared_to(k, s), n = 0;
-    if (!k->sequential || fixed < 0 || entry == fixed || entry == s->uniform ||
-        s->entries[entry].failed || s->entries[fixed].failed)
+    if (!k->sequential || fixed < 0 || entry == fixed || s->entries[entry].failed ||
+        s->entries[fixed].failed)
         return 0;
     for (int seeds = 2; seeds <= s->seeds; seeds++) {
         struct oa_estimate e = oa_paired(k, entry, fixed, seeds, scratch);
         if (e.n < seeds)
             break; /* one of them has no more */
-        e.half = oa_anytime_half(&e, 0.05 / oa_comparison_family(k, s));
+        e.half = oa_anytime_half(&e, OA_FAMILY_LEVEL / oa_family_size(k));
         out[n++] = e;
     }
     return n;

@@ -5,9 +5,8 @@
 
 #include "report/summary.h"
 
-/* Is the comparison of the entry with the baseline, or, where there is none, with the reference,
- * unresolved? */
-bool oa_question_open(const struct oa_comparison *k, const struct oa_summary *s, int entry);
+/* Is the comparison of the entry with what the family compares it with unresolved? */
+bool oa_question_open(const struct oa_summary *s, int entry);
 /* The runs to make next, one at most of each entry (cells has room for them); none: all
  * comparisons are resolved, or the seeds used up. s is not read while an entry has fewer seeds than
  * each gets at least; it may be NULL then. */
@@ -18,10 +17,6 @@ enum oa_ending oa_until_ending(const struct oa_comparison *k,
 const char *
 oa_ending_name(enum oa_ending ending); /* "resolved", "seeds used up", "budget used up" */
 
-/* What an attention is compared with (the baseline, or the reference; -1: nothing), and the number
- * of comparisons that share the level. */
-int oa_compared_to(const struct oa_comparison *k, const struct oa_summary *s);
-int oa_comparison_family(const struct oa_comparison *k, const struct oa_summary *s);
 /* The intervals of differences of costs after 2, 3, … seeds; how many. out and scratch have room
  * for one each a seed. None in a comparison that is not sequential, and for what is not compared.
  */

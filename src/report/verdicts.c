@@ -22,7 +22,11 @@ const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, ch
                                          [OA_VERDICT_UNJUDGED] = "cannot be judged",
                                          [OA_VERDICT_UNIFORM] = "floor",
                                          [OA_VERDICT_EQUIVALENT] = "as good",
-                                         [OA_VERDICT_LEADS] = "leads" };
+                                         [OA_VERDICT_LEADS] = "leads",
+                                         [OA_VERDICT_BETTER] = "better",
+                                         [OA_VERDICT_FEW_SEEDS] = "estimate only",
+                                         [OA_VERDICT_BASELINE] = "baseline",
+                                         [OA_VERDICT_NONE] = "not compared" };
     if (v != OA_VERDICT_LOWEST)
         return codes[v];
     snprintf(out, OA_VERDICT, "%s %s", oa_metric_best(k), oa_metric_word(k));
@@ -32,8 +36,10 @@ const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, ch
 const char *oa_verdict_words(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT])
 {
     switch (v) {
+    case OA_VERDICT_BETTER:
+        return oa_against_words(OA_AGAINST_BETTER, oa_is_practical(k));
     case OA_VERDICT_WORSE:
-        return oa_is_practical(k) ? "practically worse" : "worse";
+        return oa_against_words(OA_AGAINST_WORSE, oa_is_practical(k));
     case OA_VERDICT_UNRESOLVED:
         return oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
     case OA_VERDICT_ONE_SEED:
@@ -58,7 +64,8 @@ const char *oa_against_code(enum oa_against_verdict v)
                                          [OA_AGAINST_IDENTICAL] = "identical",
                                          [OA_AGAINST_UNRESOLVED] = "not resolved",
                                          [OA_AGAINST_UNJUDGED] = "cannot be judged",
-                                         [OA_AGAINST_ONE_SEED] = "one seed" };
+                                         [OA_AGAINST_ONE_SEED] = "one seed",
+                                         [OA_AGAINST_FEW_SEEDS] = "estimate only" };
     return names[v];
 }
 
@@ -80,8 +87,8 @@ const char *oa_against_words(enum oa_against_verdict v, bool practical)
     }
 }
 
-/* In a sequential comparison an attention may be worse than another one than the reference, to
- * which its difference is. */
+/* In a family of all pairs an attention may be worse than another one than the reference, to which
+ * its difference is. */
 void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                     struct oa_text *out)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statistics of small samples: mean, deviation, interval, t test, equivalence, Holm's correction,
- * the size of a sample that would resolve a difference.
- *
- * Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979).
+ * Statistics of small samples: mean, deviation, interval, equivalence, the size of a sample that
+ * would resolve a difference.
  */
 #include "statistics/statistics.h"
 
@@ -35,65 +33,11 @@ struct oa_estimate oa_estimate_of(const double *x, int n)
     return e;
 }
 
-double oa_t_test(const struct oa_estimate *e)
-{
-    if (e->n < 2 || e->sd == 0)
-        return NAN;
-    return 2 * oa_t_cdf(-fabs(e->mean) / (e->sd / sqrt(e->n)), e->n - 1);
-}
-
 double oa_equivalence_test(const struct oa_estimate *e, double margin)
 {
     if (e->n < 2 || e->sd == 0)
         return NAN;
     return 1 - oa_t_cdf((margin - fabs(e->mean)) / (e->sd / sqrt(e->n)), e->n - 1);
-}
-
-/* The value that follows p[last] in rising order, equal ones in their own order; last = -1: the
- * first. -1: no more. */
-static int next_in_order(const double *p, int n, int last)
-{
-    int next = -1;
-    for (int i = 0; i < n; i++) {
-        bool after = last < 0 || p[i] > p[last] || (p[i] == p[last] && i > last);
-        if (!isnan(p[i]) && after && (next < 0 || p[i] < p[next]))
-            next = i;
-    }
-    return next;
-}
-
-/* adjusted(k) = max over j <= k of min(1, (m - j + 1) p(j)), k = 1 … m in rising order of p. */
-void oa_holm(const double *p, int n, double *adjusted, int *factor)
-{
-    int left = 0;
-    for (int i = 0; i < n; i++) {
-        left += !isnan(p[i]);
-        adjusted[i] = NAN;
-        if (factor)
-            factor[i] = 0;
-    }
-    double largest = 0;
-    for (int i = next_in_order(p, n, -1); i >= 0; i = next_in_order(p, n, i), left--) {
-        largest = fmax(largest, fmin(1, left * p[i]));
-        adjusted[i] = largest;
-        if (factor)
-            factor[i] = left;
-    }
-}
-
-void oa_holm_levels(const double *p, int n, double level, double *levels)
-{
-    int left = 0;
-    for (int i = 0; i < n; i++) {
-        left += !isnan(p[i]);
-        levels[i] = NAN;
-    }
-    bool rejected = true;
-    for (int i = next_in_order(p, n, -1); i >= 0; i = next_in_order(p, n, i)) {
-        rejected = rejected && p[i] < level / left;
-        levels[i] = level / left;
-        left -= rejected;
-    }
 }
 
 double oa_half_at(const struct oa_estimate *e, double level)

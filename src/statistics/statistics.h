@@ -31,19 +31,6 @@ struct oa_estimate {
     double mean, sd, half; /* sd and half are NaN when n < 2, mean when n < 1 */
 };
 struct oa_estimate oa_estimate_of(const double *x, int n);
-/* Two-sided p-value of "the mean is 0" (a paired t test when x are differences). NaN when n < 2,
- * and when sd is 0: such a sample does not estimate the sampling error. */
-double oa_t_test(const struct oa_estimate *e);
-/* Holm's step-down adjustment. adjusted[i] >= p[i]; factor[i] (may be NULL) is what the step
- * multiplied p[i] with: p[i] had to be below level / factor[i]. Values that are NaN take no part.
- */
-void oa_holm(const double *p, int n, double *adjusted, int *factor);
-/* The level at which Holm's procedure judged each p: of those it rejects, that of their step,
- * `level`/factor; of those it does not, that of the step it ended at, `level`/(how many are not
- * rejected), which is the same for all of them. So p[i] < levels[i] exactly where adjusted[i] <
- * level, and intervals with an error of levels[i] exclude 0 exactly where the procedure rejects.
- * NaN where p is. */
-void oa_holm_levels(const double *p, int n, double level, double *levels);
 /* Half the width of the two-sided t interval around e->mean that misses the true mean with a
  * probability of `level`. NaN when n < 2 or level is. */
 double oa_half_at(const struct oa_estimate *e, double level);

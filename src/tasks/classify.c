@@ -116,10 +116,11 @@ static enum oa_error score_classes_task(const struct oa_scoring *j, double score
     return e;
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats an example", 4, false },
-                                              { "accuracy", "accuracy", "%", 2, true },
-                                              { "f1", "macro F1", "%", 2, true },
-                                              { "mcc", "Matthews correlation", "%", 2, true },
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats an example", 4, false,
+                                                0 },
+                                              { "accuracy", "accuracy", "%", 2, true, 100 },
+                                              { "f1", "macro F1", "%", 2, true, 100 },
+                                              { "mcc", "Matthews correlation", "%", 2, true, 100 },
                                               { .name = NULL } };
 
 const struct oa_task oa_task_classify = {

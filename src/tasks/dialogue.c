@@ -24,10 +24,10 @@ static enum oa_error score_dialogue_task(const struct oa_scoring *j, double scor
     return e;
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
-                                              { "bleu1", "BLEU-1", "BLEU", 2, true },
-                                              { "bleu", "BLEU-4", "BLEU", 2, true },
-                                              { "rougeL", "ROUGE-L", "F x 100", 2, true },
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false, 0 },
+                                              { "bleu1", "BLEU-1", "BLEU", 2, true, 100 },
+                                              { "bleu", "BLEU-4", "BLEU", 2, true, 100 },
+                                              { "rougeL", "ROUGE-L", "F x 100", 2, true, 100 },
                                               { .name = NULL } };
 
 static const struct oa_preset preset[] = {

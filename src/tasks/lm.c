@@ -43,7 +43,7 @@ static enum oa_error lm_shape(oa_context *c, const struct oa_options *o,
     return oa_status(c);
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false, 0 },
                                               { .name = NULL } };
 
 const struct oa_task oa_task_lm = {

@@ -15,6 +15,7 @@ struct oa_measure {
     const char *unit;  /* "nats a token", "%", "BLEU" */
     int decimals;      /* printed */
     bool higher;       /* higher is better */
+    double best;       /* best possible value: two that have it with every seed are equivalent */
 };
 
 /* The score on a part of the evaluated data, such as a class or a range of lengths. Parts of one

@@ -39,8 +39,8 @@ static enum oa_error mlm_shape(oa_context *c, const struct oa_options *o,
 }
 
 static const struct oa_measure measures[] = {
-    { "loss", "valid loss", "nats a masked token", 4, false },
-    { "accuracy", "accuracy of masked tokens", "%", 2, true },
+    { "loss", "valid loss", "nats a masked token", 4, false, 0 },
+    { "accuracy", "accuracy of masked tokens", "%", 2, true, 100 },
     { .name = NULL }
 };
 

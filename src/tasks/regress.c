@@ -99,10 +99,12 @@ static enum oa_error regress_open(oa_context *c, const struct oa_options *o,
     return OA_OK;
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "squared error", 4, false },
-                                              { "pearson", "Pearson correlation", "%", 2, true },
-                                              { "spearman", "Spearman correlation", "%", 2, true },
-                                              { .name = NULL } };
+static const struct oa_measure measures[] = {
+    { "loss", "valid loss", "squared error", 4, false, 0 },
+    { "pearson", "Pearson correlation", "%", 2, true, 100 },
+    { "spearman", "Spearman correlation", "%", 2, true, 100 },
+    { .name = NULL }
+};
 
 const struct oa_task oa_task_regress = {
     .name = "regress",

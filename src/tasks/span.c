@@ -53,8 +53,9 @@ static enum oa_error span_task_shape(oa_context *c, const struct oa_options *o,
     return oa_status(c);
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
-                                              { "accuracy", "accuracy of tokens", "%", 2, true },
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false, 0 },
+                                              { "accuracy", "accuracy of tokens", "%", 2, true,
+                                                100 },
                                               { .name = NULL } };
 
 static const struct oa_preset preset[] = {

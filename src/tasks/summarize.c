@@ -20,11 +20,11 @@ static enum oa_error score_summaries_task(const struct oa_scoring *j, double sco
     return e;
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
-                                              { "rouge1", "ROUGE-1", "F x 100", 2, true },
-                                              { "rouge2", "ROUGE-2", "F x 100", 2, true },
-                                              { "rougeL", "ROUGE-L", "F x 100", 2, true },
-                                              { "bleu", "BLEU", "BLEU", 2, true },
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false, 0 },
+                                              { "rouge1", "ROUGE-1", "F x 100", 2, true, 100 },
+                                              { "rouge2", "ROUGE-2", "F x 100", 2, true, 100 },
+                                              { "rougeL", "ROUGE-L", "F x 100", 2, true, 100 },
+                                              { "bleu", "BLEU", "BLEU", 2, true, 100 },
                                               { .name = NULL } };
 
 static const struct oa_preset preset[] = {

@@ -20,9 +20,9 @@ static enum oa_error score_translations_task(const struct oa_scoring *j, double 
     return e;
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
-                                              { "bleu", "BLEU", "BLEU", 2, true },
-                                              { "chrf", "chrF2", "chrF2", 2, true },
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false, 0 },
+                                              { "bleu", "BLEU", "BLEU", 2, true, 100 },
+                                              { "chrf", "chrF2", "chrF2", 2, true, 100 },
                                               { .name = NULL } };
 
 static const struct oa_preset preset[] = { { .key = "model.context", .value = "128" },

@@ -6,8 +6,9 @@
 #include <string.h>
 
 /* Of comparisons recorded before there were other measures than the loss. */
-static const struct oa_measure loss_alone[] = { { "loss", "valid loss", "nats a token", 4, false },
-                                                { .name = NULL } };
+static const struct oa_measure loss_alone[] = {
+    { "loss", "valid loss", "nats a token", 4, false, 0 }, { .name = NULL }
+};
 
 const struct oa_measure *oa_measures_or_loss(const struct oa_measure *measures)
 {

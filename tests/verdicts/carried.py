@@ -45,12 +45,10 @@ def paired(a, b):
 
 contenders = [i for i in range(3)]          # without failures
 reference = min(contenders, key=lambda i: np.mean(LOSSES[i]))
-to_reference = {i: f for i, f in zip([i for i in contenders if i != reference],
-                                     family([paired(i, reference) for i in contenders if i != reference]))}
-to_baseline = {i: f for i, f in zip([1, 2], family([paired(i, 0) for i in (1, 2)], MARGIN))}
-to_uniform = {i: f for i, f in zip(contenders, family([paired(i, 4) for i in contenders]))}
-pairs = {p: f for p, f in zip([(0, 1), (0, 2), (1, 2)], family([paired(a, b) for a, b in [(0, 1), (0, 2), (1, 2)]],
-                                                              MARGIN))}
+COMPARED = [1, 2, 4]                        # judged; of N - 1 comparisons, what failed included
+to_baseline = {i: f for i, f in zip(COMPARED, family([paired(i, 0) for i in COMPARED], N - 1, MARGIN))}
+PAIRS = [(a, b) for a in range(N) for b in range(a + 1, N) if 3 not in (a, b)]
+pairs = {p: f for p, f in zip(PAIRS, family([paired(a, b) for a, b in PAIRS], N * (N - 1) // 2, MARGIN))}
 
 
 def power(n, d, level):
@@ -80,7 +78,7 @@ def judged(f):
     if f is None:
         return '{ NULL, NAN, NAN, NAN, NAN }'
     return '{ "%s", %s, %s, %s, %s }' % (words.get(f['verdict'], f['verdict']), c(f['mean']), c(f['half']),
-                                         c(f['level']), c(f['eq'] if f['verdict'] == 'equivalent' else f['holm']))
+                                         c(f['level']), c(f['eq'] if f['verdict'] == 'equivalent' else f['adjusted']))
 
 
 print('/* SPDX-License-Identifier: Apache-2.0')
@@ -111,13 +109,18 @@ print('static const double carried_percent[CARRIED] = %s; /* to the reference, o
 print('static const double carried_difference[CARRIED] = %s; /* the same, in the unit of the loss */' % row(
     [np.mean(paired(i, reference)) for i in range(N)]))
 print('struct carried_judged {\n    const char *verdict;\n    double mean, half, level, p;\n};')
-for name, of in (('reference', to_reference), ('baseline', to_baseline), ('uniform', to_uniform)):
-    print('static const struct carried_judged carried_to_%s[CARRIED] = { %s };' % (
-        name, ', '.join(judged(of.get(i)) for i in range(N))))
-print('static const struct carried_judged carried_pairs[3] = { %s }; /* 0 1, 0 2, 1 2 */' % ', '.join(
-    judged(pairs[p]) for p in [(0, 1), (0, 2), (1, 2)]))
-print('static const int carried_seeds_needed[CARRIED] = { %s }; /* at the corrected level; 0: decided */' % ', '.join(
-    str(seeds_needed(to_reference[i]) if i in to_reference and to_reference[i]['verdict'] == 'open' else 0)
+print('/* In the family of comparisons with the baseline. */')
+print('static const struct carried_judged carried_to_baseline[CARRIED] = { %s };' % (
+    ', '.join(judged(to_baseline.get(i)) for i in range(N))))
+print('/* In the family of all pairs: 0 1, 0 2, 0 4, 1 2, 1 4, 2 4. */')
+print('enum { CARRIED_PAIRS = %d };' % len(PAIRS))
+print('static const int carried_pair[CARRIED_PAIRS][2] = { %s };' % ', '.join('{ %d, %d }' % p for p in PAIRS))
+print('static const struct carried_judged carried_pairs[CARRIED_PAIRS] = { %s };' % ', '.join(
+    judged(pairs[p]) for p in PAIRS))
+print('static const double carried_to_uniform[CARRIED] = %s; /* described */' % row(
+    [np.mean(paired(i, 4)) for i in range(N)]))
+print('static const int carried_seeds_needed[CARRIED] = { %s }; /* at the adjusted level; 0: decided */' % ', '.join(
+    str(seeds_needed(to_baseline[i]) if i in to_baseline and to_baseline[i]['verdict'] == 'open' else 0)
     for i in range(N)))
 print('/* Mean validation losses at each point over the runs that did not fail. */')
 print('static const double carried_curve[CARRIED][CARRIED_POINTS] = { %s };' % ', '.join(
