@@ -53,18 +53,20 @@ const leader = results.entries[results.reference];
 if (uneven) {
   const shown = order.map((e) => e.statistics.adjusted);
   check(shown.every((x, i) => i === 0 || x >= shown[i - 1]), 'the order is not that of the adjusted losses');
-  check(order[0] === leader && leader.statistics.verdict === 'lowest loss', 'the first does not lead');
+  check(order[0] === leader, 'the first does not lead');
 } else check(results.entries.every((e) => !isPlain(e) || e.statistics.adjusted === e.statistics.loss.mean),
              'adjusted without need');
 
-// ---- the table of results: what is asked of each, against the baseline where there is one
-const asked = (e) => (results.baseline === null ? e.statistics
-  : e.floor ? { interval: turned(results.entries[results.baseline].statistics.floor.interval),
-                difference: { mean: -results.entries[results.baseline].statistics.floor.difference.mean },
-                verdict_text: 'uniform baseline' }
-  : e === results.entries[results.baseline] ? { itself: true, verdict_text: 'baseline' }
-  : e.statistics.baseline);
-const turned = (i) => i && { low: -i.high, high: -i.low };
+// ---- the table of results: what is asked of each, in the declared family
+const kind = results.family.kind;
+const uniform = results.entries.findIndex((e) => e.floor);
+const fixed = kind === 'baseline' ? results.baseline : kind === 'uniform' ? uniform : results.reference;
+const failed = (e) => e.statistics.failed_runs > 0;
+const asked = (e) => (e === results.entries[fixed] ? { itself: true }
+  : failed(e) || failed(results.entries[fixed]) ? {}
+  : kind === 'baseline' ? e.statistics.baseline
+  : kind === 'uniform' ? e.statistics.floor
+  : { interval: e.statistics.interval, difference: { mean: e.statistics.adjusted_difference } });
 const rows = bodyRows(document.querySelector('#results table'));
 check(rows.length === order.length, `${rows.length} rows of results`);
 rows.forEach((cells, i) => {
@@ -82,14 +84,14 @@ rows.forEach((cells, i) => {
   }
   const expected = s.adjusted - leader.statistics.adjusted;
   check(Math.abs(s.adjusted_difference - expected) < 1e-12, `${at}: ${s.adjusted_difference} is not by subtraction`);
-  if (a.itself || (results.baseline === null && e === leader)) check(own(cells[2]) === '–', `${at}: a difference to itself`);
+  if (!a.difference) check(own(cells[2]) === '–', `${at}: a difference to itself, or of what failed`);
   else {
-    says(own(cells[2]), results.baseline === null ? expected : a.difference.mean, at + ', difference');
-    const shown = a.interval && a.interval.low !== null && (results.baseline !== null || isPlain(e));
+    says(own(cells[2]).split(' (')[0], a.difference.mean, at + ', difference');
+    const shown = a.interval && a.interval.low !== null && (kind !== 'pairs' || isPlain(e));
     check(smalls(cells[2]).length === (shown ? 1 : 0), `${at}: intervals of the difference`);
     if (shown) range(smalls(cells[2])[0], a.interval.low, a.interval.high, at + ', difference');
   }
-  check(plain(all('.verdict', cells[3])[0].textContent) === a.verdict_text, `${at}: verdict`);
+  check(plain(all('.verdict', cells[3])[0].textContent) === s.verdict_text, `${at}: verdict`);
   says(own(cells[4]), s.tokens_per_second, at + ', speed');
   says(own(cells[5]), e.trainable, at + ', parameters');
   says(own(cells[6]), s.peak_memory, at + ', memory');
@@ -100,28 +102,28 @@ const more = bodyRows(document.querySelector('#more table'));
 check(more.length === order.length, `${more.length} rows of more`);
 more.forEach((cells, i) => {
   const e = order[i], s = e.statistics, at = `more, ${name(e)}`, expected = s.adjusted - leader.statistics.adjusted;
-  if (e !== leader) {
-    const [difference, percent] = own(cells[1]).split(' (');
-    says(difference, expected, at + ', difference');
-    says(percent, 100 * expected / leader.statistics.adjusted, at + ', percent');
+  let c = 1;
+  const described = (mean, itself, what) => {
+    const cell = cells[c++];
+    if (itself) return check(own(cell) === '–', `${at}: a difference to itself`);
+    if (mean !== null) says(own(cell).split(' (')[0], mean, `${at}, ${what}`);
+    check(smalls(cell).length === 0, `${at}: ${what} is described, without an interval`);
+  };
+  if (kind !== 'pairs') {
+    if (e !== leader) says(own(cells[c]).split(' (')[1], 100 * expected / leader.statistics.adjusted, at + ', percent');
+    described(expected, e === leader, 'lowest');
     if (uneven) check(expected >= 0, `${at}: below the lowest`);
-    if (isPlain(e) && s.interval && s.interval.low !== null)
-      range(smalls(cells[1])[0], s.interval.low, s.interval.high, at + ', difference');
-    else check(!smalls(cells[1]).some((t) => t.includes('…')), `${at}: an interval of an adjusted difference`);
-  } else check(own(cells[1]) === '–', `${at}: a difference to itself`);
-  check(plain(cells[2].textContent) === s.verdict_text, `${at}: verdict among all`);
-  if (s.floor) {
-    says(own(cells[3]), s.floor.difference.mean, at + ', uniform');
-    check(smalls(cells[3])[0] === s.floor.verdict_text, `${at}: "${smalls(cells[3])[0]}" of the uniform baseline`);
-    if (s.floor.interval) range(smalls(cells[3])[1], s.floor.interval.low, s.floor.interval.high, at + ', uniform');
   }
-  says(own(cells[4]), Math.exp(s.adjusted), at + ', perplexity');
-  says(smalls(cells[4])[0].replace(' bits/char', ''), s.bits_per_character * s.adjusted / s.loss.mean, at + ', bits');
-  check(Number(own(cells[5])) === s.runs_made, `${at}: seeds`);
+  if (results.baseline !== null && kind !== 'baseline')
+    described(s.baseline && s.baseline.difference.mean, e === results.entries[results.baseline], 'baseline');
+  if (uniform >= 0 && kind !== 'uniform') described(s.floor && s.floor.difference.mean, e.floor, 'uniform');
+  says(own(cells[c]), Math.exp(s.adjusted), at + ', perplexity');
+  says(smalls(cells[c])[0].replace(' bits/char', ''), s.bits_per_character * s.adjusted / s.loss.mean, at + ', bits');
+  check(Number(own(cells[c + 1])) === s.runs_made, `${at}: seeds`);
 });
 
 // ---- every two of them
-const contenders = order.filter((e) => !e.floor);
+const contenders = order.filter((e) => !failed(e));
 const table = document.querySelector('#pairs table.pairs');
 const matrix = table ? bodyRows(table) : [];
 check(matrix.length === contenders.length, `${matrix.length} rows of pairs`);
@@ -134,16 +136,17 @@ matrix.forEach((cells, r) => {
     const sign = pair.a === a ? 1 : -1, d = pair.difference, at = `pairs, ${name(contenders[r])}, ${name(other)}`;
     const swap = { better: 'worse', worse: 'better', 'practically better': 'practically worse',
                    'practically worse': 'practically better' };
-    const verdict = sign > 0 ? pair.verdict_text : swap[pair.verdict_text] || pair.verdict_text, between = pair.interval;
+    const between = pair.interval;
+    const verdict = (sign > 0 ? pair.verdict_text : swap[pair.verdict_text] || pair.verdict_text) || '';
     check(plain(all('b', cell)[0].textContent) === verdict, `${at}: verdict`);
     says(own(cell), sign * d.mean, at);
     const small = smalls(cell);
     if (between && between.low !== null)
       range(small.shift(), sign > 0 ? between.low : -between.high, sign > 0 ? between.high : -between.low, at);
-    if (pair.p_holm !== null) {
+    if (pair.p_adjusted !== null) {
       const p = small.shift() || 'nothing';
-      if (/[<>]/.test(p)) check(pair.p_holm < Number(/[\d.]+$/.exec(p)[0]), `${at}: "${p}" of ${pair.p_holm}`);
-      else says(p.replace(/^p (= )?/, ''), pair.p_holm, at + ', p');
+      if (/[<>]/.test(p)) check(pair.p_adjusted < Number(/[\d.]+$/.exec(p)[0]), `${at}: "${p}" of ${pair.p_adjusted}`);
+      else says(p.replace(/^p (= )?/, ''), pair.p_adjusted, at + ', p');
     }
   });
 });
@@ -171,9 +174,9 @@ all('#differences svg.oa').forEach((svg) => {
   const right = Math.max(...all('path.axis', svg).map((p) => Number((/H([\d.]+)$/.exec(p.getAttribute('d')) || [0, 0])[1])));
   dots.forEach((dot) => {
     const e = results.entries[Number(dot.dataset.series)], a = asked(e), at = `differences, ${name(e)}`;
-    near(number(dot, 'cx'), x.at(results.baseline === null ? e.statistics.adjusted_difference : a.difference.mean), at);
+    near(number(dot, 'cx'), x.at(a.difference.mean), at);
     const ends = /M([\d.]+) [\d.]+H([\d.]+)/.exec(all(`path.span[data-series="${dot.dataset.series}"]`, svg)[0].getAttribute('d'));
-    if (!a.interval || a.interval.low === null || (results.baseline === null && !isPlain(e))) return;
+    if (!a.interval || a.interval.low === null || (kind === 'pairs' && !isPlain(e))) return;
     for (const [end, value] of [[ends[1], a.interval.low], [ends[2], a.interval.high]])
       if (x.at(value) > 0 && x.at(value) < right) near(Number(end), x.at(value), at + ', interval');
   });

@@ -13,12 +13,12 @@ expect six 2 '<tr data-series="[0-9]*" class="reference">'
 expect six 1 '<script>'
 expect six 4 '<input type="radio"'
 expect six 6 'role="button"'           # the script made the legend a row of buttons
-expect six 11 'aria-sort="none"'       # and the columns sortable: seven, and four more
+expect six 10 'aria-sort="none"'       # and the columns sortable: seven, and three more
 expect six 0 '<b>alert'
 expect six 1 '<span class="verdict v5">failed 1 of 3</span>'
 
 dump one_seed
-expect one_seed 1 '</code> has the lowest loss, but one seed gives no verdict'
+expect one_seed 1 '</code> has the lowest loss. One seed gives no verdict'
 expect one_seed 4 '<span class="verdict v4">'
 
 dump alone

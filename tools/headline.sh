@@ -14,13 +14,13 @@ cp "$comparison/report.md" "$folder/docs/headline.md"
 
 # Of the first table of the report the columns that decide, and what the margin means.
 awk '
-    /^Baseline: / { note = $0 }
+    /^Judged as one family: / { note = $0 }
     /^\| attention/ && !columns {
-        columns = split("attention|loss|against the baseline|against.*uniform|^ *seeds|tuned", wanted, "|")
+        columns = split("attention|loss|difference to the baseline|verdict|^ *seeds|tuned", wanted, "|")
         n = split($0, cell, " [|] ")
         for (i = 1; i <= columns; i++)
             for (j = n; j >= 1; j--)
-                if (cell[j] ~ wanted[i] && !(i == 4 && cell[j] ~ /the baseline/)) place[i] = j
+                if (cell[j] ~ wanted[i]) place[i] = j
         open = 1
     }
     open && /^\|/ {

@@ -31,9 +31,9 @@ evidence() { # CODE WORD...: the experiment, with everything where it usually is
 }
 
 # A file that is refused declares nothing and leaves nothing behind, whichever comparison it is about; mended it is run.
-sed '/softmax @ one/d; /variants:/d; /name: one/d; /name: two/d; s/baseline: softmax, //' kept >experiments/tiny.yaml
+sed '/softmax @ one/d; /variants:/d; /name: one/d; /name: two/d; s/baseline: softmax, /family: baseline, /' kept >experiments/tiny.yaml
 evidence 2
-says err 'no effect without compare.baseline'
+says err 'compare.family = baseline needs compare.baseline'
 [ ! -e evidence ] || fail "a comparison without its baseline left something behind"
 sed 's/model.heads: 2/model.heads: 3/' kept >experiments/tiny.yaml
 evidence 1
