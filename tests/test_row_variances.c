@@ -6,9 +6,9 @@
  */
 #include "testing.h"
 
-#include "base/base.h"
+#include "report/against.h"
+#include "report/summary.h"
 #include "statistics/row_variances.h"
-#include "statistics/statistics.h"
 
 #include <math.h>
 
@@ -87,6 +87,90 @@ static void welch_and_satterthwaite(void **state)
     near(e.df, 4 * 6.25 / 4.25);
     assert_true(fabs(2 * oa_t_cdf(-0.3 / e.se, e.df) - 0.6864504200282874) < 1e-12);
     near(oa_standard_error_of(3, 3, 7).df, 12);
+}
+
+/* ---- in a comparison ---- */
+
+enum { SEEDS = 5 };
+
+static const double losses[][SEEDS] = { { 1.50, 1.52, 1.47, 1.55, 1.51 },
+                                        { 1.56, 1.585, 1.525, 1.612, 1.57 },
+                                        { 1.512, 1.519, 1.493, 1.551, 1.530 },
+                                        { 1.70, 1.71, 1.66, 1.76, 1.64 },
+                                        { 1.56, 1.585, 1.525, 1.612, 1.57 } };
+
+/* The first `count` attentions against the first. */
+static struct oa_summary summarise(oa_context *c, int count, struct oa_run runs[][SEEDS])
+{
+    static char *const name[] = { "a", "b", "c", "d", "e" };
+    struct oa_entry entry[5] = { { .attention = NULL } };
+    struct oa_comparison k = {
+        .entries = entry, .count = count, .seeds = SEEDS, .baseline = 1, .test = OA_TWO_WAY_ERRORS
+    };
+    struct oa_summary s;
+    for (int i = 0; i < count; i++) {
+        entry[i] = (struct oa_entry){ .attention = name[i], .trainable = 100, .runs = runs[i] };
+        for (int seed = 0; seed < SEEDS; seed++)
+            runs[i][seed].valid_loss = losses[i][seed];
+    }
+    assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
+    return s;
+}
+
+/* Found with numpy 2.4.6 and scipy 1.17.1 from the variances of differences: the difference, its
+ * standard error, degrees of freedom, half of the interval at 1 - 0.05/6, p times 3. */
+static void a_comparison_is_judged_by_them(void **state)
+{
+    static const double expected[][5] = { { 0.0604, 0.007896623751114582, 8, 0.023814336548868154,
+                                            0.00018070768472475734 },
+                                          { 0.011, 0.009194835506957192, 7.4844915275106985,
+                                            0.028217329148780196, 0.8042683181933495 },
+                                          { 0.184, 0.015730384610682623, 5.129846626875147,
+                                            0.05497501181111591, 0.00020416774152956757 } };
+    struct oa_run runs[5][SEEDS] = { 0 };
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    struct oa_summary s = summarise(c, 4, runs);
+    for (int i = 0; i < 3; i++) {
+        const struct oa_against *a = oa_compared_pair(&s, i + 1, 0);
+        const double found[] = { a->difference.mean, a->se, a->df, a->half, a->adjusted };
+        for (int j = 0; j < 5; j++)
+            if (fabs(found[j] - expected[i][j]) > 1e-9 * expected[i][j])
+                fail_msg("%d, %d: %.17g, expected %.17g", i, j, found[j], expected[i][j]);
+    }
+    oa_summary_free(&s);
+    oa_close(c);
+}
+
+/* An attention that is another one under a second name counts once, and is judged like it. */
+static void the_same_model_is_one_row(void **state)
+{
+    struct oa_run runs[5][SEEDS] = { 0 };
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    struct oa_summary s = summarise(c, 5, runs);
+    const struct oa_against *b = oa_compared_pair(&s, 1, 0), *e = oa_compared_pair(&s, 4, 0);
+    near(b->se, 0.007896623751114582);
+    assert_true(b->se == e->se && b->df == e->df && b->half == e->half);
+    oa_summary_free(&s);
+    oa_close(c);
+}
+
+/* With two attentions, or where the others failed: a paired test (scipy.stats.ttest_rel). */
+static void two_attentions_are_paired(void **state)
+{
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    for (int others = 0; others < 2; others++) {
+        struct oa_run runs[5][SEEDS] = { 0 };
+        runs[2][0].failed = runs[3][1].failed = true;
+        struct oa_summary s = summarise(c, others ? 4 : 2, runs);
+        const struct oa_against *a = oa_compared_pair(&s, 1, 0);
+        assert_true(fabs(a->p - 3.1743780878501596e-06) < 1e-12);
+        near(a->df, 4);
+        oa_summary_free(&s);
+    }
+    oa_close(c);
 }
 
 /* ---- error rates ---- */
@@ -232,6 +316,9 @@ int main(int count, char **words)
         cmocka_unit_test(equal_to_the_variances_of_differences),
         cmocka_unit_test(none_is_below_half_of_the_mean),
         cmocka_unit_test(welch_and_satterthwaite),
+        cmocka_unit_test(a_comparison_is_judged_by_them),
+        cmocka_unit_test(the_same_model_is_one_row),
+        cmocka_unit_test(two_attentions_are_paired),
         cmocka_unit_test(errors_are_rare_and_more_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

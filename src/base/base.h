@@ -308,6 +308,7 @@ enum oa_schedule {
 };
 enum oa_equal { OA_EQUAL_TOKENS, OA_EQUAL_TIME, OA_EQUAL_PARAMS, OA_EQUAL_FLOPS };
 /* Which comparisons of a report are judged; AUTO: with the baseline if there is one, else pairs. */
+enum oa_error_estimate { OA_PAIRED_ERRORS, OA_TWO_WAY_ERRORS };
 enum oa_family_kind { OA_FAMILY_AUTO, OA_FAMILY_BASELINE, OA_FAMILY_UNIFORM, OA_FAMILY_PAIRS };
 
 struct oa_options {

@@ -86,9 +86,10 @@ struct oa_comparison {
     bool examples; /* these are all targets of examples; else tokens, the first of which is none */
     double eval_tokens; /* predicted by each validation during the training */
     int baseline;       /* number from 1 of the entry that all others are compared with; 0: none */
-    enum oa_family_kind family; /* which comparisons are judged (report/against.h) */
-    bool sequential;    /* verdicts hold with any number of interim analyses */
-    double margin;      /* of practical equivalence, in the metric's unit; 0: none */
+    enum oa_family_kind family;  /* which comparisons are judged (report/against.h) */
+    enum oa_error_estimate test; /* how standard errors of differences are estimated */
+    bool sequential;             /* verdicts hold with any number of interim analyses */
+    double margin;               /* of practical equivalence, in the metric's unit; 0: none */
     struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, nats */
     int metric;                  /* number of the one that the comparison is about */
     struct oa_tuning tuning;

@@ -277,6 +277,7 @@ static enum oa_error find_baseline(struct comparison_session *t)
     char *spec = NULL;
     t->out->margin = o->compare_margin;
     t->out->family = o->compare_family;
+    t->out->test = o->compare_test;
     t->out->sequential = o->compare_until_resolved || o->compare_sequential;
     if (!*o->compare_baseline)
         return OA_OK;

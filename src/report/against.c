@@ -11,6 +11,7 @@
 #include "report/against.h"
 
 #include "report/summary.h"
+#include "statistics/row_variances.h"
 
 #include <math.h>
 
@@ -97,10 +98,61 @@ static void judge_equals(const struct oa_comparison *k, struct oa_against *a)
         a->verdict = OA_AGAINST_EQUIVALENT;
 }
 
-/* Standard errors and degrees of freedom of the whole family. */
-static void set_errors(struct oa_against *family, int n)
+/* Is the entry a row of the table that variances are estimated from: in the family, with every
+ * seed, and not the same model as an entry before it? */
+static bool is_table_row(const struct oa_comparison *k, const struct oa_summary *s, int entry)
 {
+    bool judged = oa_family_kind_of(k) == OA_FAMILY_PAIRS || fixed_entry(k) >= 0;
+    return judged && !s->entries[entry].failed && s->entries[entry].made == k->seeds &&
+           s->entries[entry].twin < 0;
+}
+
+/* The variance of each row of the table [entries]; NaN: it is none. Returns the number of rows. */
+static enum oa_error estimate_variances(oa_context *c, const struct oa_comparison *k,
+                                        const struct oa_summary *s, double *variance, int *rows)
+{
+    double *y = oa_alloc(c, ((size_t)k->count * (size_t)k->seeds + 1) * sizeof *y),
+           *of_row = oa_alloc(c, ((size_t)k->count + 1) * sizeof *of_row);
+    *rows = 0;
+    for (int i = 0; i < k->count && y && of_row; i++) {
+        if (!is_table_row(k, s, i))
+            continue;
+        for (int seed = 0; seed < k->seeds; seed++)
+            y[*rows * k->seeds + seed] =
+                oa_cost(oa_compared_measure(k), oa_run_score(k, &k->entries[i].runs[seed]));
+        ++*rows;
+    }
+    if (*rows >= 3 && k->seeds >= 2)
+        oa_row_variances(y, *rows, k->seeds, of_row);
+    for (int i = 0, row = 0; i < k->count && of_row; i++)
+        variance[i] = is_table_row(k, s, i) ? of_row[row++] : (double)NAN;
+    oa_free(y);
+    oa_free(of_row);
+    return oa_status(c);
+}
+
+/* Standard errors and degrees of freedom of the whole family. From the table where it has at least
+ * three rows; an attention that lacks a seed is compared by itself. */
+static enum oa_error set_errors(oa_context *c, const struct oa_comparison *k,
+                                const struct oa_summary *s, struct oa_against *family, int n)
+{
+    int rows;
     oa_paired_errors(family, n);
+    if (k->test != OA_TWO_WAY_ERRORS || k->sequential)
+        return OA_OK;
+    double *variance = oa_alloc(c, ((size_t)k->count + 1) * sizeof *variance);
+    enum oa_error e = variance ? estimate_variances(c, k, s, variance, &rows) : OA_NO_MEMORY;
+    for (int i = 0; e == OA_OK && rows >= 3 && i < n; i++) {
+        int a = s->entries[family[i].a].twin, b = s->entries[family[i].b].twin;
+        double of_a = variance[a < 0 ? family[i].a : a], of_b = variance[b < 0 ? family[i].b : b];
+        if (isnan(of_a + of_b) || family[i].difference.n < 2)
+            continue;
+        struct oa_standard_error own = oa_standard_error_of(of_a, of_b, family[i].difference.n);
+        family[i].se = own.se;
+        family[i].df = own.df;
+    }
+    oa_free(variance);
+    return e;
 }
 
 static int describe_pairs(const struct oa_comparison *k, const struct oa_summary *s,
@@ -133,8 +185,8 @@ enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
                            .verdict_seeds = OA_VERDICT_SEEDS };
     if (scratch && family) {
         int n = describe_pairs(k, s, scratch, family, out);
-        set_errors(family, n);
-        oa_family_judge(&f, family, n);
+        if (set_errors(c, k, s, family, n) == OA_OK)
+            oa_family_judge(&f, family, n);
         for (int i = 0; i < n; i++) {
             judge_equals(k, &family[i]);
             out[family[i].a * s->count + family[i].b] = family[i];

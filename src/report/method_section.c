@@ -137,6 +137,11 @@ static bool compared(const struct oa_comparison *k, const struct oa_summary *s)
     return s->seeds > 1 && oa_family_size(k) > 0;
 }
 
+static bool is_two_way(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    return tested(k, s) && k->test == OA_TWO_WAY_ERRORS;
+}
+
 static bool with_baseline(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
@@ -201,9 +206,15 @@ static const struct term terms[] = {
       .meaning = "Half its width is Student’s t at 1 − 0.05/(2m) × standard error, with m the "
                  "number of comparisons of the family, also of those that failed (Bonferroni, "
                  "single step). So all intervals contain their true differences together with a "
-                 "probability of 95 %, and p, a paired t test times m, is below 0.05 exactly where "
-                 "an interval excludes 0.",
+                 "probability of 95 %, and p, that of the t test times m, is below 0.05 exactly "
+                 "where an interval excludes 0.",
       .when = tested },
+    { .term = "standard error",
+      .meaning = "From the variance of each attention’s own, estimated from the scores of all "
+                 "attentions and seeds (Grubbs 1948; at least half of the mean variance), with the "
+                 "degrees of freedom of Welch and Satterthwaite. With fewer than three attentions, "
+                 "or seeds that one of two lacks, from the differences of the two alone.",
+      .when = is_two_way },
     { .term = "baseline",
       .meaning = "The attention currently in use, which every other one is compared with.",
       .when = with_baseline },

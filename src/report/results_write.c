@@ -201,6 +201,8 @@ static json_t *family_json(oa_context *c, const struct oa_comparison *k, const s
     set(c, object, "comparisons", json_integer(oa_family_size(k)));
     set(c, object, "judged", json_integer(judged));
     set(c, object, "level", oa_json_number(OA_FAMILY_LEVEL));
+    set(c, object, "test",
+        oa_json_string(k->test == OA_TWO_WAY_ERRORS && !k->sequential ? "two-way" : "paired"));
     set(c, object, "detectable", oa_json_number(oa_detectable_difference(k, s)));
     return object;
 }
