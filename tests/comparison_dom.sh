@@ -19,7 +19,7 @@ comparison() { # FOLDER OPTION...
     shift
     "$orthant" compare --config options.yaml --quiet --out "$out" --attention softmax --attention linear \
         --attention "local(window=4)" --attention "random + softmax" --compare.tune \
-        "train.lr=0.003,0.03;model.dropout=0,0.1" --compare.vary each --compare.vary_seeds 3 "$@" >/dev/null 2>err ||
+        "train.lr=0.003,0.03;model.dropout=0,0.1" --compare.tune_per once --compare.tune_extend 0 --compare.vary each --compare.vary_seeds 3 "$@" >/dev/null 2>err ||
         { cat err >&2; exit 1; }
 }
 

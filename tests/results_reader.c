@@ -188,6 +188,15 @@ static enum oa_error read_tuning(oa_context *c, const json_t *root, struct oa_co
         return oa_fail(c, OA_FORMAT, "results: tuning: %ld seeds of \"%s\" are no trials", seeds,
                        grid);
     k->tuning.seeds = (int)seeds;
+    const char *per = json_string_value(json_object_get(tuning, "per")); /* older files have none */
+    long extend = 0;
+    k->tuning.per_seed = per && strcmp(per, "seed") == 0;
+    if (per)
+        OA_TRY(get_count(c, tuning, "tuning", "extend", &extend));
+    if (extend > OA_MOST_ADDED)
+        return oa_fail(c, OA_FORMAT, "results: tuning.extend is %ld; it is at most %d", extend,
+                       OA_MOST_ADDED);
+    k->tuning.extend = (int)extend;
     OA_TRY(get_number(c, tuning, "tuning", "fraction", &k->tuning.fraction));
     OA_TRY(get_number(c, tuning, "tuning", "train_tokens", &k->tuning.train_tokens));
     return get_number(c, tuning, "tuning", "valid_tokens", &k->tuning.valid_tokens);
@@ -221,32 +230,80 @@ static enum oa_error read_cell(oa_context *c, const json_t *cell, const char *pl
     return OA_OK;
 }
 
+/* Values that were added to compare.tune's grid; older files have none. */
+static enum oa_error read_added(oa_context *c, const json_t *tuning, const char *place,
+                                const struct oa_comparison *k, struct oa_grid *g)
+{
+    const json_t *added = json_object_get(tuning, "added");
+    for (int i = 0; added && i < g->options; i++) {
+        const json_t *values = json_object_get(added, g->option[i].key);
+        size_t count = json_array_size(values);
+        if (count > (size_t)k->tuning.extend || g->option[i].count + count > OA_GRID_VALUES ||
+            g->cells / g->option[i].count * (g->option[i].count + (long)count) > OA_GRID_CELLS)
+            return oa_fail(c, OA_FORMAT, "results: %s.added has %zu values of %s", place, count,
+                           g->option[i].key);
+        for (size_t v = 0; v < count; v++) {
+            struct oa_text value;
+            oa_text_init(&value, c);
+            oa_text_real(&value, json_number_value(json_array_get(values, v)));
+            oa_grid_add(g, i, value.s ? value.s : "");
+            oa_text_free(&value);
+        }
+    }
+    return OA_OK;
+}
+
+static enum oa_error read_tuned(oa_context *c, const json_t *tuning, const char *place,
+                                const struct oa_comparison *k, struct oa_tuned *u)
+{
+    const json_t *cells;
+    char cell_place[PLACE];
+    long chosen;
+    int seeds = k->tuning.seeds;
+    u->grid = k->tuning.grid;
+    OA_TRY(read_added(c, tuning, place, k, &u->grid));
+    OA_TRY(get_count(c, tuning, place, "chosen", &chosen));
+    OA_TRY(get_array(c, tuning, place, "cells", &cells));
+    if (json_array_size(cells) != (size_t)u->grid.cells || chosen >= u->grid.cells)
+        return oa_fail(c, OA_FORMAT, "results: %s: cell %ld of %zu is chosen, and the grid has %d",
+                       place, chosen, json_array_size(cells), u->grid.cells);
+    u->chosen = (int)chosen;
+    u->trials = oa_alloc(c, (size_t)u->grid.cells * (size_t)seeds * sizeof *u->trials);
+    for (int i = 0; i < u->grid.cells && u->trials; i++) {
+        snprintf(cell_place, sizeof cell_place, "%.60s.cells[%d]", place, i);
+        OA_TRY(read_cell(c, json_array_get(cells, (size_t)i), cell_place, k,
+                         u->trials + (long)i * seeds));
+    }
+    return oa_status(c);
+}
+
 static enum oa_error read_trials(oa_context *c, const json_t *entry, int number,
                                  struct oa_comparison *k)
 {
     struct oa_entry *e = &k->entries[number];
-    const json_t *tuning, *cells;
+    const json_t *tuning, *by_seed;
     char place[PLACE];
-    long chosen;
-    int all = k->tuning.grid.cells, seeds = k->tuning.seeds;
-    if (!all)
+    if (!k->tuning.grid.cells)
         return OA_OK;
+    e->tuned = oa_alloc(c, ((size_t)oa_tunings(k) + 1) * sizeof *e->tuned);
+    for (int g = 0; e->tuned && g < oa_tunings(k); g++)
+        e->tuned[g] = (struct oa_tuned){ .grid = k->tuning.grid, .chosen = -1 };
+    OA_TRY(oa_status(c));
     snprintf(place, sizeof place, "entries[%d]", number);
     OA_TRY(get_object(c, entry, place, "tuning", &tuning));
     snprintf(place, sizeof place, "entries[%d].tuning", number);
-    OA_TRY(get_count(c, tuning, place, "chosen", &chosen));
-    OA_TRY(get_array(c, tuning, place, "cells", &cells));
-    if (json_array_size(cells) != (size_t)all || chosen >= all)
-        return oa_fail(c, OA_FORMAT, "results: %s: cell %ld of %zu is chosen, and the grid has %d",
-                       place, chosen, json_array_size(cells), all);
-    e->chosen = (int)chosen;
-    e->trials = oa_alloc(c, (size_t)all * (size_t)seeds * sizeof *e->trials);
-    for (int i = 0; i < all && e->trials; i++) {
-        snprintf(place, sizeof place, "entries[%d].tuning.cells[%d]", number, i);
-        OA_TRY(
-            read_cell(c, json_array_get(cells, (size_t)i), place, k, e->trials + (long)i * seeds));
+    if (!k->tuning.per_seed)
+        return read_tuned(c, tuning, place, k, e->tuned);
+    OA_TRY(get_array(c, tuning, place, "by_seed", &by_seed));
+    int made = oa_runs_made(e, k->seeds);
+    if (json_array_size(by_seed) != (size_t)made)
+        return oa_fail(c, OA_FORMAT, "results: %s.by_seed has %zu tunings, and there are %d runs",
+                       place, json_array_size(by_seed), made);
+    for (int s = 0; s < made; s++) {
+        snprintf(place, sizeof place, "entries[%d].tuning.by_seed[%d]", number, s);
+        OA_TRY(read_tuned(c, json_array_get(by_seed, (size_t)s), place, k, &e->tuned[s]));
     }
-    return oa_status(c);
+    return OA_OK;
 }
 
 /* Seconds of a step in each round of measuring speeds. Files from before there were rounds have

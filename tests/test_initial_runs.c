@@ -218,22 +218,33 @@ static void trials_and_sources_of_chance(void **state)
     struct oa_comparison k;
     set_option(&o, "train.init", "pre");
     set_option(&o, "compare.tune", "train.lr=1e-3,1e-2");
+    o.compare_tune_extend = 0;
     set_option(&o, "compare.vary", "order,split");
     o.compare_vary_seeds = 2;
     assert_int_equal(hold(&o, attentions, 2, "fine", &k), OA_OK);
     said_once("Every run starts from the run of the same attention and seed in pre. Trials of the "
-              "tuning start from the "
-              "first one, too.");
-    shell("[ $(grep -l 'pre/runs/attention-02/seed-1\"' fine/tune/attention-01/*/*/init.json | wc "
-          "-l) = 2 ]");
+              "tuning of a seed start from the same run as that seed's.");
+    shell("for s in 1 2; do [ $(grep -l \"pre/runs/attention-02/seed-$s\\\"\" "
+          "fine/tune/attention-01/*/seed-100000$s/init.json | wc -l) = 2 ] || exit 1; done");
     shell("[ $(grep -l 'pre/runs/attention-03/seed-1\"' fine/tune/attention-03/*/*/init.json | wc "
           "-l) = 2 ]");
     shell("[ $(grep -l 'pre/runs/attention-01/seed-1\"' fine/vary/attention-02/*/init.json | wc "
           "-l) = 2 ]");
-    shell("[ $(find fine -name init.json | wc -l) = $((6 + 6 + 4)) ]");
+    shell("[ $(find fine -name init.json | wc -l) = $((12 + 6 + 4)) ]");
     shell("for i in $(find fine -name init.json); do f=$(sed -n 's/.*\"from\": "
           "\"\\(.*\\)\",/\\1/p' $i); "
           "grep -q $(sha256sum < $f/model.safetensors | cut -d ' ' -f 1) $i || exit 1; done");
+    oa_comparison_free(&k);
+    shell("rm -r fine");
+    set_option(&o, "compare.vary", "together");
+    o.compare_vary_seeds = 5; /* the default */
+    o.compare_tune_per = OA_TUNE_PER_ONCE;
+    assert_int_equal(hold(&o, attentions, 2, "fine", &k), OA_OK);
+    said_once("Every run starts from the run of the same attention and seed in pre. Trials of the "
+              "tuning start from the first one, too.");
+    shell("[ $(grep -l 'pre/runs/attention-02/seed-1\"' fine/tune/attention-01/*/*/init.json | wc "
+          "-l) = 2 ]");
+    shell("[ $(find fine -name init.json | wc -l) = $((6 + 6)) ]");
     oa_comparison_free(&k);
     shell("rm -r fine");
 }

@@ -615,24 +615,24 @@ static void bad_results(void **state)
 static void the_highest_is_chosen(void **state)
 {
     struct oa_run trials[8];
-    struct oa_entry entry = { .attention = (char *)(uintptr_t) "softmax", .trials = trials };
+    struct oa_tuned tuned = { .grid.cells = 4, .trials = trials };
+    struct oa_entry entry = { .attention = (char *)(uintptr_t) "softmax", .tuned = &tuned };
     struct oa_comparison k = { .entries = &entry, .count = 1 };
     oa_context *c = oa_open(NULL);
     static const double right[] = {
         50, 60, 70, 72, 90, NAN, 71, 71
     }; /* two seeds a cell: 55, 71, none, 71 */
     (void)state;
-    k.tuning.grid.cells = 4;
     k.tuning.seeds = 2;
     for (int i = 0; i < 8; i++)
         trials[i] = run_with(i, right[i]);
     trials[5].valid_loss = 0; /* of no help */
     assert_int_equal(oa_comparison_set_measures(c, &k, measures, ACCURACY), OA_OK);
-    assert_true(oa_trial_mean(&k, 0, 0, ACCURACY) == 55);
-    assert_true(isnan(oa_trial_mean(&k, 0, 2, ACCURACY)));
-    assert_int_equal(oa_trial_best(&k, 0), 1);
+    assert_true(oa_trial_mean(&k, &tuned, 0, ACCURACY) == 55);
+    assert_true(isnan(oa_trial_mean(&k, &tuned, 2, ACCURACY)));
+    assert_int_equal(oa_trial_best(&k, &tuned), 1);
     k.metric = 0;
-    assert_int_equal(oa_trial_best(&k, 0), 2); /* (90/50 + 0)/2 */
+    assert_int_equal(oa_trial_best(&k, &tuned), 2); /* (90/50 + 0)/2 */
     oa_free(k.measures);
     oa_close(c);
 }

@@ -45,6 +45,8 @@ static struct oa_options options(void)
     o.train_log_every = 4;
     o.train_eval_every = 5;
     o.compare_seeds = 2;
+    o.compare_tune_per = OA_TUNE_PER_ONCE;
+    o.compare_tune_extend = 0;
     o.compare_tune_seeds = 2;
     o.compare_tune_fraction = 0.2;
     snprintf(o.compare_tune, sizeof o.compare_tune,
@@ -199,6 +201,10 @@ static void test_comparisons_that_are_refused(void **state)
     o.compare_tune_seeds = 1;
     o.compare_tune_steps = 3;
     expect_refused(c, &o, "compare.tune_steps has no effect");
+    o.compare_tune_steps = 0;
+    expect_refused(c, &o, "compare.tune_per has no effect");
+    o.compare_tune_per = OA_TUNE_PER_SEED;
+    expect_refused(c, &o, "compare.tune_extend has no effect");
     o = options();
     snprintf(o.compare_tune, sizeof o.compare_tune, "model.ffn=32,64");
     expect_refused(c, &o, "model.ffn=32 changes the number of parameters of \"softmax\"");
@@ -270,7 +276,7 @@ static void test_seeds_are_apart(void **state)
             seeds = (long)row->high; /* no comparison has more */
     assert_true(seeds >= 1000);
     for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
-        for (int number = 0; number < 100; number++) {
+        for (int number = 0; number < 100; number++) { /* compare.tune_seeds of one tuning */
             long seed = oa_trial_seed(firsts[i], number);
             assert_true(seed >= 0 && seed <= most);
             assert_false(seed >= firsts[i] && seed < firsts[i] + seeds);
@@ -284,9 +290,12 @@ static void test_seeds_are_apart(void **state)
 static void make_trials(oa_context *c, const char *grid, const double *losses, int seeds,
                         struct oa_run *trials, struct oa_entry *entry, struct oa_comparison *k)
 {
-    *entry = (struct oa_entry){ .attention = (char *)(uintptr_t) "a", .trials = trials };
+    static struct oa_tuned tuned;
+    tuned = (struct oa_tuned){ .trials = trials, .chosen = -1 };
+    *entry = (struct oa_entry){ .attention = (char *)(uintptr_t) "a", .tuned = &tuned };
     *k = (struct oa_comparison){ .entries = entry, .count = 1, .tuning.seeds = seeds };
     assert_int_equal(oa_grid_parse(c, grid, &k->tuning.grid), OA_OK);
+    tuned.grid = k->tuning.grid;
     for (int i = 0; i < k->tuning.grid.cells * seeds; i++)
         trials[i] =
             (struct oa_run){ .valid_loss =
@@ -318,12 +327,13 @@ static void test_choices(void **state)
     struct oa_comparison k;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_trials(c, "train.lr=1,2,3", cases[i].losses, 2, trials, &entry, &k);
-        assert_int_equal(oa_trial_best(&k, 0), cases[i].best);
+        assert_int_equal(oa_trial_best(&k, entry.tuned), cases[i].best);
     }
     make_trials(c, "train.lr=1,2,3", cases[3].losses, 2, trials, &entry, &k);
     struct oa_trial_cost cost = { .runs = 1, .steps = 0.5 };
     oa_trial_cost_sum(&k, 0, &cost);
-    assert_true(isnan(oa_trial_mean(&k, 0, 0, 0)) && oa_trial_mean(&k, 0, 2, 0) == 5);
+    assert_true(isnan(oa_trial_mean(&k, entry.tuned, 0, 0)) &&
+                oa_trial_mean(&k, entry.tuned, 2, 0) == 5);
     assert_int_equal(cost.runs, 7);
     assert_int_equal(cost.failed, 1);
     assert_true(cost.steps == 75.5 && cost.flops == 615 && cost.seconds == 6 &&
@@ -338,8 +348,7 @@ static int edge_of(oa_context *c, const char *grid, int chosen, int option)
     struct oa_entry entry;
     struct oa_comparison k;
     make_trials(c, grid, losses, 1, trials, &entry, &k);
-    entry.chosen = chosen;
-    return oa_trial_edge(&k, 0, option);
+    return oa_trial_edge(&k, entry.tuned, chosen, option);
 }
 
 /* An option is idle where no value of it changes a loss, whatever the others are; then it is at no
@@ -365,12 +374,122 @@ static void test_idle_options(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_trials(c, "train.beta2=0.8,0.9;train.lr=1,2,3", cases[i].losses, 1, trials, &entry,
                     &k);
-        entry.chosen = 0;
         for (int option = 0; option < 2; option++) {
-            assert_int_equal(oa_trial_idle(&k, 0, option), cases[i].idle[option]);
-            assert_int_equal(oa_trial_edge(&k, 0, option), cases[i].idle[option] ? 0 : -1);
+            assert_int_equal(oa_trial_idle(&k, entry.tuned, option), cases[i].idle[option]);
+            assert_int_equal(oa_trial_edge(&k, entry.tuned, 0, option),
+                             cases[i].idle[option] ? 0 : -1);
         }
     }
+    oa_close(c);
+}
+
+/* Values that are tried as 3e-4, 1e-3, 3e-3 go on as 1e-2; by hand. */
+static void test_next_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *grid, *below, *above; /* "": there is none */
+    } cases[] = {
+        { "train.lr=3e-4,1e-3,3e-3", "0.0001", "0.01" },
+        { "train.lr=0.003,0.0003,0.001", "0.0001", "0.01" }, /* in any order */
+        { "train.lr=1e-3,3e-3,1e-2", "0.0003", "0.03" },
+        { "train.lr=1e-3,2e-3,4e-3,8e-3", "0.0005", "0.016" },
+        { "train.lr=1e-3,3e-3", "0.000333333", "0.009" },
+        { "train.lr=1,2,3", "0", "4" }, /* 0 is in its range */
+        { "train.lr=1,2,4", "0.5", "8" },
+        { "train.lr=10,700", "0.142857", "" },       /* 49000 is above 1000 */
+        { "model.dropout=0,0.1,0.2", "", "0.3" },    /* below 0 there is nothing */
+        { "model.dropout=0.1,0.15", "0.05", "0.2" }, /* no ratio */
+        { "train.beta2=0.9,0.99", "0.81", "" },      /* 1.08 is above 1 */
+        { "train.warmup=9,10", "8", "11" },          /* whole numbers */
+        { "train.warmup=5,20", "1", "80" },          /* 1.25 */
+        { "train.warmup=1,2", "", "4" },             /* 0.5 rounds to 1, which is tried */
+        { "train.schedule=cosine,linear", "", "" },
+    };
+    oa_context *c = open_context();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int up = 0; up < 2; up++) {
+            struct oa_grid g;
+            char value[OA_GRID_VALUE] = "";
+            const char *expected = up ? cases[i].above : cases[i].below;
+            assert_int_equal(oa_grid_parse(c, cases[i].grid, &g), OA_OK);
+            bool there = oa_grid_next(c, &g, 0, up, value);
+            if (there != (*expected != 0) || (there && strcmp(value, expected) != 0))
+                fail_msg("%s: %s, expected \"%s\"", cases[i].grid, there ? value : "none",
+                         expected);
+        }
+    oa_close(c);
+}
+
+/* Loss of the made-up trials: lowest at a rate of 0.1 and a clip of 1. */
+static double made_up_loss(const struct oa_grid *g, int cell)
+{
+    double rate, clip;
+    assert_true(oa_parse_real(oa_grid_value(g, cell, 0), &rate));
+    assert_true(oa_parse_real(oa_grid_value(g, cell, 1), &clip));
+    return 2 + fabs(log10(rate / 0.1)) + fabs(clip - 1);
+}
+
+static void make_absent(struct oa_tuned *u, int *made)
+{
+    for (int cell = 0; cell < u->grid.cells; cell++)
+        if (u->trials[cell].absent) {
+            u->trials[cell] = (struct oa_run){ .valid_loss = made_up_loss(&u->grid, cell) };
+            ++*made;
+        }
+}
+
+static int extensions(oa_context *c, int limit, const char *wanted, struct oa_tuned *u, int *made)
+{
+    struct oa_comparison k = { .count = 1, .seeds = 1, .tuning = { .seeds = 1, .extend = limit } };
+    int added = 1, values = 0;
+    struct oa_text t;
+    *made = 0;
+    assert_int_equal(oa_grid_parse(c, "train.lr=3e-4,1e-3,3e-3;train.clip=1,2", &k.tuning.grid),
+                     OA_OK);
+    assert_int_equal(oa_tuned_open(c, &k, u), OA_OK);
+    assert_false(oa_tuned_made(&k, u));
+    while (added) {
+        make_absent(u, made);
+        assert_true(oa_tuned_made(&k, u));
+        assert_int_equal(oa_trial_extend(c, &k, u, &added), OA_OK);
+        values += added;
+    }
+    u->chosen = oa_trial_best(&k, u);
+    for (int cell = 0; cell < u->grid.cells; cell++) /* each is still where its values are */
+        assert_true(u->trials[cell].valid_loss == made_up_loss(&u->grid, cell));
+    oa_text_init(&t, c);
+    oa_grid_text(&u->grid, &t);
+    assert_string_equal(t.s, wanted);
+    oa_text_free(&t);
+    return values;
+}
+
+/* The best rate is above the grid, the best clip is its smallest value: 0 comes next, and is worse.
+ */
+static void test_grids_extend(void **state)
+{
+    (void)state;
+    oa_context *c = open_context();
+    struct oa_tuned u = { .chosen = -1 };
+    int made;
+    assert_int_equal(extensions(c, 0, "train.lr=0.0003,0.001,0.003;train.clip=1,2", &u, &made), 0);
+    assert_int_equal(made, 6);
+    assert_int_equal(
+        extensions(c, 1, "train.lr=0.0003,0.001,0.003,0.01;train.clip=1,2,0.5", &u, &made), 2);
+    assert_int_equal(made, 12);
+    assert_int_equal(
+        extensions(c, 3, "train.lr=0.0003,0.001,0.003,0.01,0.03,0.1;train.clip=1,2,0.5", &u, &made),
+        4);
+    assert_int_equal(made, 18);
+    assert_int_equal(extensions(c, 9,
+                                "train.lr=0.0003,0.001,0.003,0.01,0.03,0.1,0.3;train.clip=1,2,0.5",
+                                &u, &made),
+                     5); /* 0.3 is worse: the end */
+    assert_int_equal(made, 21);
+    assert_string_equal(oa_grid_value(&u.grid, u.chosen, 0), "0.1");
+    assert_string_equal(oa_grid_value(&u.grid, u.chosen, 1), "1");
+    oa_free(u.trials);
     oa_close(c);
 }
 
@@ -433,7 +552,7 @@ static void expect_trials(oa_context *c, const struct oa_comparison *k, int entr
             o.train_steps = steps;
             o.train_eval_every = 0;
             losses[s] = alone(c, o, train_file, judge_file, 0);
-            const struct oa_run *trial = &k->entries[entry].trials[2 * cell + s];
+            const struct oa_run *trial = &k->entries[entry].tuned->trials[2 * cell + s];
             assert_true(trial->valid_loss == losses[s]);
             assert_int_equal(trial->seed, 1000001 + s);
             assert_int_equal(trial->steps, steps);
@@ -443,7 +562,7 @@ static void expect_trials(oa_context *c, const struct oa_comparison *k, int entr
             chosen = cell;
         }
     }
-    assert_int_equal(k->entries[entry].chosen, chosen);
+    assert_int_equal(k->entries[entry].tuned->chosen, chosen);
 }
 
 static void expect_runs(oa_context *c, const struct oa_comparison *k, int entry)
@@ -451,8 +570,8 @@ static void expect_runs(oa_context *c, const struct oa_comparison *k, int entry)
     for (int s = 0; s < 2; s++) {
         struct oa_options o = options();
         snprintf(o.model_attention, sizeof o.model_attention, "%s", k->entries[entry].attention);
-        o.train_lr = rates[k->entries[entry].chosen];
-        o.train_min_lr = ends[k->entries[entry].chosen];
+        o.train_lr = rates[k->entries[entry].tuned->chosen];
+        o.train_min_lr = ends[k->entries[entry].tuned->chosen];
         o.train_seed = 1 + s;
         assert_true(k->entries[entry].runs[s].valid_loss == alone(c, o, text_file, "", 0.1));
     }
@@ -510,14 +629,14 @@ static void expect_results(const json_t *root, const struct oa_comparison *k)
             json_object_get(json_array_get(json_object_get(root, "entries"), (size_t)i), "tuning");
         const json_t *values = json_object_get(own, "values"),
                      *cells = json_object_get(own, "cells");
-        int chosen = k->entries[i].chosen;
+        int chosen = k->entries[i].tuned->chosen;
         assert_true(number_in(own, "chosen") == chosen);
         assert_true(number_in(values, "train.lr") == rates[chosen] &&
                     number_in(values, "train.min_lr") == ends[chosen]);
         for (int cell = 0; cell < 4; cell++)
             assert_true(number_in(json_array_get(cells, (size_t)cell), "loss") ==
-                        (k->entries[i].trials[2 * cell].valid_loss +
-                         k->entries[i].trials[2 * cell + 1].valid_loss) /
+                        (k->entries[i].tuned->trials[2 * cell].valid_loss +
+                         k->entries[i].tuned->trials[2 * cell + 1].valid_loss) /
                             2);
         assert_string_equal(
             json_string_value(json_object_get(json_object_get(own, "edges"), "train.lr")),
@@ -596,6 +715,138 @@ static void test_against_trainings_made_alone(void **state)
     remove_folder(folder);
 }
 
+/* ---- each seed tunes for itself ---- */
+
+/* The grid, the choice and the run of one seed, from trainings made alone. */
+static void expect_own_tuning(oa_context *c, const struct oa_comparison *k, int entry, int seed)
+{
+    static const double tried[] = { 0.003, 0.01, 0.0333333, 0.111111 };
+    struct oa_options o = options();
+    const struct oa_tuned *u = oa_tuned_of(k, entry, seed);
+    double best = INFINITY;
+    int chosen = -1, cells = 2;
+    snprintf(o.model_attention, sizeof o.model_attention, "%s", k->entries[entry].attention);
+    for (int cell = 0; cell < cells; cell++) {
+        o.train_lr = tried[cell];
+        o.train_seed = 1000001 + seed;
+        o.train_eval_every = 0;
+        double loss = alone(c, o, train_file, judge_file, 0);
+        assert_true(u->trials[cell].valid_loss == loss);
+        assert_int_equal(u->trials[cell].seed, 1000001 + seed);
+        if (loss < best) {
+            best = loss;
+            chosen = cell;
+        }
+        if (cell == cells - 1 && chosen == cell && cells < 4) /* at the edge: one more */
+            cells++;
+    }
+    assert_int_equal(u->chosen, chosen);
+    assert_int_equal(u->grid.cells, cells);
+    o = options();
+    snprintf(o.model_attention, sizeof o.model_attention, "%s", k->entries[entry].attention);
+    o.train_lr = tried[chosen];
+    o.train_seed = 1 + seed;
+    assert_true(k->entries[entry].runs[seed].valid_loss == alone(c, o, text_file, "", 0.1));
+}
+
+static struct oa_options nested_options(void)
+{
+    struct oa_options o = options();
+    o.compare_tune_per = OA_TUNE_PER_SEED;
+    o.compare_tune_extend = 2;
+    o.compare_tune_seeds = 1;
+    o.compare_seeds = 3;
+    snprintf(o.compare_tune, sizeof o.compare_tune, "train.lr=0.003,0.01");
+    return o;
+}
+
+static void test_each_seed_tunes_for_itself(void **state)
+{
+    (void)state;
+    oa_context *c = open_context();
+    struct oa_options o = nested_options();
+    struct oa_comparison k;
+    struct oa_summary s;
+    struct oa_text json, page;
+    remove_folder(folder);
+    write_part(train_file, 0, 6480);
+    write_part(judge_file, 6480, 8100);
+    assert_int_equal(hold(c, &o, &k), OA_OK);
+    for (int entry = 0; entry < k.count; entry++)
+        for (int seed = 0; seed < 3; seed++)
+            expect_own_tuning(c, &k, entry, seed);
+    assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
+    oa_text_init(&json, c);
+    oa_text_init(&page, c);
+    oa_report_json(&k, &s, &json);
+    oa_report_html(&k, &s, &page);
+    expect_round_trip(c, json.s, page.s);
+    oa_text_free(&json);
+    oa_text_free(&page);
+    oa_summary_free(&s);
+    oa_comparison_free(&k);
+    oa_close(c);
+    remove_folder(folder);
+}
+
+/* contest.json of a program that knew neither compare.tune_per nor tune_extend. */
+static void test_older_folders_go_on(void **state)
+{
+    (void)state;
+    oa_context *c = open_context();
+    struct oa_options o = nested_options();
+    struct oa_comparison k;
+    remove_folder(folder);
+    o.compare_tune_per = OA_TUNE_PER_ONCE;
+    o.compare_tune_extend = 0;
+    assert_int_equal(hold(c, &o, &k), OA_OK);
+    oa_comparison_free(&k);
+    json_t *root = read_json("%s/%s", "contest.json"),
+           *fingerprint = json_object_get(root, "fingerprint");
+    assert_int_equal(json_object_del(fingerprint, "compare.tune_per"), 0);
+    assert_int_equal(json_object_del(fingerprint, "compare.tune_extend"), 0);
+    assert_int_equal(
+        oa_comparison_file_write(c, folder, fingerprint, json_object_get(root, "members")), OA_OK);
+    json_decref(root);
+    o = nested_options();
+    o.compare_seeds = 4;
+    assert_int_equal(system("rm test_tune_folder/speed.json"), 0); /* it has the fingerprint, too */
+    assert_int_equal(hold(c, &o, &k), OA_OK);
+    assert_false(k.tuning.per_seed);
+    assert_int_equal(k.tuning.extend, 0);
+    for (int i = 0; i < k.count; i++)
+        assert_int_equal(k.entries[i].tuned->grid.cells, 2);
+    assert_non_null(strstr(k.options_json, "\"tune_per\": \"once\""));
+    oa_comparison_free(&k);
+    assert_int_equal(system("[ $(find test_tune_folder/tune -name result.json | wc -l) = 6 ]"), 0);
+    oa_close(c);
+    remove_folder(folder);
+}
+
+/* What was begun with one value of compare.tune_per is not continued with the other. */
+static void test_other_tunings_are_refused(void **state)
+{
+    (void)state;
+    oa_context *c = open_context();
+    struct oa_options o = nested_options();
+    struct oa_comparison k;
+    remove_folder(folder);
+    o.compare_seeds = 1;
+    assert_int_equal(hold(c, &o, &k), OA_OK);
+    oa_comparison_free(&k);
+    o.compare_tune_per = OA_TUNE_PER_ONCE;
+    assert_int_equal(hold(c, &o, &k), OA_ARGUMENT);
+    expect_sentence(c, "compare.tune_per was seed, but it is once now");
+    oa_comparison_free(&k);
+    o = nested_options();
+    o.compare_tune_extend = 3;
+    assert_int_equal(hold(c, &o, &k), OA_ARGUMENT);
+    expect_sentence(c, "compare.tune_extend was 2, but it is 3 now");
+    oa_comparison_free(&k);
+    oa_close(c);
+    remove_folder(folder);
+}
+
 /* Equal FLOPs give random more steps than softmax; with compare.tune_steps in proportion. */
 static void test_steps_of_trials(void **state)
 {
@@ -613,7 +864,7 @@ static void test_steps_of_trials(void **state)
         assert_true(k.entries[1].runs[0].steps > 40);
         for (int i = 0; i < k.count; i++) {
             long steps = k.entries[i].runs[0].steps;
-            assert_int_equal(k.entries[i].trials[3].steps,
+            assert_int_equal(k.entries[i].tuned->trials[3].steps,
                              round ? lround(20 * (double)steps / 40) : steps);
         }
         oa_comparison_free(&k);
@@ -636,7 +887,7 @@ static void test_the_choice_is_recorded(void **state)
     json_t *member = json_array_get(json_object_get(root, "members"), 0),
            *tuned = json_object_get(member, "tuned");
     char rate[32];
-    snprintf(rate, sizeof rate, "%g", rates[k.entries[0].chosen]);
+    snprintf(rate, sizeof rate, "%g", rates[k.entries[0].tuned->chosen]);
     assert_string_equal(json_string_value(json_object_get(tuned, "train.lr")), rate);
     oa_comparison_free(&k);
     json_object_set_new(tuned, "train.lr",
@@ -664,7 +915,12 @@ int main(void)
         cmocka_unit_test(test_choices),
         cmocka_unit_test(test_idle_options),
         cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_next_values),
+        cmocka_unit_test(test_grids_extend),
         cmocka_unit_test(test_against_trainings_made_alone),
+        cmocka_unit_test(test_each_seed_tunes_for_itself),
+        cmocka_unit_test(test_older_folders_go_on),
+        cmocka_unit_test(test_other_tunings_are_refused),
         cmocka_unit_test(test_steps_of_trials),
         cmocka_unit_test(test_the_choice_is_recorded),
     };

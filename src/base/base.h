@@ -310,6 +310,7 @@ enum oa_equal { OA_EQUAL_TOKENS, OA_EQUAL_TIME, OA_EQUAL_PARAMS, OA_EQUAL_FLOPS 
 /* Which comparisons of a report are judged; AUTO: with the baseline if there is one, else pairs. */
 enum oa_error_estimate { OA_PAIRED_ERRORS, OA_TWO_WAY_ERRORS };
 enum oa_family_kind { OA_FAMILY_AUTO, OA_FAMILY_BASELINE, OA_FAMILY_UNIFORM, OA_FAMILY_PAIRS };
+enum oa_tune_per { OA_TUNE_PER_SEED, OA_TUNE_PER_ONCE };
 
 struct oa_options {
 #define OA_INT(section, name, fallback, low, high, role, help) long section##_##name;

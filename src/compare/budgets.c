@@ -27,8 +27,9 @@ struct oa_options oa_comparison_options(const struct comparison_session *t, int 
     o.model_ffn = t->ffn[entry];
     o.compare_jobs = 0; /* a run does not record what was trained next to it */
     oa_comparison_set_initial_run(t, entry, &o);
-    if (oa_comparison_tuned(t) && t->out->entries[entry].chosen >= 0)
-        oa_grid_apply(t->c, &t->out->tuning.grid, t->out->entries[entry].chosen, &o);
+    const struct oa_tuned *tuned = oa_comparison_tuned(t) ? oa_tuned_of(t->out, entry, seed) : NULL;
+    if (tuned && tuned->chosen >= 0)
+        oa_grid_apply(t->c, &tuned->grid, tuned->chosen, &o);
     if (oa_comparison_by_time(t) && entry > 0 && o.train_seconds <= 0)
         o.train_seconds = budget_clock_seconds(t, &t->out->entries[0].runs[seed]);
     return o;

@@ -60,8 +60,6 @@ static int find_members(struct comparison_session *t)
         }
         t->steps[i] = m.steps;
         t->ffn[i] = m.ffn;
-        if (oa_comparison_tuned(t))
-            t->out->entries[i].chosen = oa_comparison_tune_recorded(t, t->place[i]);
     }
     return added;
 }
@@ -143,7 +141,7 @@ static enum oa_error check_runs(struct comparison_session *t)
         struct oa_run_spec spec;
         int seed = i / t->out->count, entry = i % t->out->count;
         struct oa_entry *e = &t->out->entries[entry];
-        if ((oa_comparison_tuned(t) && e->chosen < 0) ||
+        if ((oa_comparison_tuned(t) && oa_tuned_of(t->out, entry, seed)->chosen < 0) ||
             !oa_comparison_budget_known(t, entry, seed))
             continue;
         OA_TRY(spec_of_cell(t, entry, seed, &spec));
@@ -251,6 +249,8 @@ enum oa_error oa_comparison_make(struct comparison_session *t, const struct oa_c
     enum oa_error e = specs ? OA_OK : OA_NO_MEMORY;
     for (int i = 0; i < count && t->r->options->compare_until_resolved; i++)
         expect_run(t, cells[i].entry);
+    if (e == OA_OK)
+        e = oa_comparison_tune(t, cells, count);
     for (int first = 0; e == OA_OK && first < count; first += together)
         e = train_cells(t, cells + first, together, first, count, specs);
     oa_free(specs);
@@ -303,6 +303,17 @@ static enum oa_error new_session(oa_context *c, const struct oa_comparison_reque
     return OA_OK;
 }
 
+/* All seeds share what is tuned, and so its time is that of no round of runs. */
+static enum oa_error tune_once(struct comparison_session *t)
+{
+    struct oa_cell *first = oa_alloc(t->c, (size_t)t->out->count * sizeof *first);
+    for (int i = 0; first && i < t->out->count; i++)
+        first[i].entry = i;
+    enum oa_error e = first ? oa_comparison_tune(t, first, t->out->count) : OA_NO_MEMORY;
+    oa_free(first);
+    return e;
+}
+
 enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_request *r,
                                  struct oa_comparison *out, struct comparison_session **session)
 {
@@ -323,7 +334,8 @@ enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_reque
     /* with compare.until_resolved runs are counted when they are requested */
     for (int i = 0; i < out->count * out->seeds && !r->options->compare_until_resolved; i++)
         expect_run(t, i % out->count);
-    return oa_comparison_tune(t);
+    OA_TRY(oa_comparison_tune_announce(t));
+    return t->out->tuning.per_seed ? OA_OK : tune_once(t);
 }
 
 enum oa_error oa_comparison_check(oa_context *c, const struct oa_comparison_request *r)

@@ -22,6 +22,14 @@ struct oa_initial_run {
     struct oa_digest model; /* of its model file */
 };
 
+/* What one tuning of an attention tried and chose: that of one seed of the comparison, or the one
+ * that all its seeds share. */
+struct oa_tuned {
+    struct oa_grid grid;   /* compare.tune's, with the values that were added to it */
+    struct oa_run *trials; /* [cells of the grid][seeds of the tuning] without curves; NULL: none */
+    int chosen;            /* the cell whose values the runs have; -1: none yet */
+};
+
 /* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are
  * paired. The runs that were made are the first ones. */
 struct oa_entry {
@@ -29,17 +37,20 @@ struct oa_entry {
     double trainable, frozen; /* parameters */
     bool uniform;             /* the uniform baseline, which is compared and not ranked */
     struct oa_run *runs;      /* [seeds] */
-    struct oa_run *trials;    /* [cells of the grid][seeds] without curves; NULL: not tuned */
-    int chosen;               /* the cell whose values its runs have; meaningless without trials */
+    struct oa_tuned *tuned;   /* [oa_tunings()]; NULL: not tuned */
     struct oa_initial_run *initial_runs; /* of the same attention, by seed; NULL: none */
     int initial_run_count;
     double *step_seconds; /* [rounds] a training step in each; NULL: not measured */
 };
 
-/* How options were tuned before the comparison (tune.c): each attention has the values that were
- * best for it. */
+/* How options were tuned before the comparison (tune.c): the runs of an attention have the values
+ * that were best for it. */
 struct oa_tuning {
-    struct oa_grid grid; /* no options: nothing was tuned */
+    struct oa_grid grid; /* of compare.tune; no options: nothing was tuned */
+    bool per_seed;       /* each seed of the comparison has a tuning of its own, in whose trials the
+                            luck of the choice varies; else all share one */
+    bool older;          /* begun by a program that knew neither per_seed nor extend */
+    int extend;          /* so many values may be added to an option */
     int seeds;           /* trials of each cell */
     double fraction;     /* of the training text that judged them; they trained on the rest */
     double train_tokens, valid_tokens;
@@ -126,24 +137,38 @@ enum oa_error oa_comparison_set_measures(oa_context *c, struct oa_comparison *k,
 
 /* ---- trials of an attention (trials.c) ---- */
 
+/* Tunings of each attention: one for each seed, or one. */
+int oa_tunings(const struct oa_comparison *k);
+/* The one that the run of that attention and seed (from 0) has its values from. */
+struct oa_tuned *oa_tuned_of(const struct oa_comparison *k, int entry, int seed);
+/* The same with the grid of compare.tune, no trial of which is made yet. */
+enum oa_error oa_tuned_open(oa_context *c, const struct oa_comparison *k, struct oa_tuned *out);
+/* True: all trials of the grid are made. */
+bool oa_tuned_made(const struct oa_comparison *k, const struct oa_tuned *u);
 /* Mean of the measure over the seeds of a cell; NaN when any of its trials diverged. */
-double oa_trial_mean(const struct oa_comparison *k, int entry, int cell, int measure);
+double oa_trial_mean(const struct oa_comparison *k, const struct oa_tuned *u, int cell,
+                     int measure);
 /* The cell with the best mean of the metric, the first of equal ones; -1: every cell diverged. */
-int oa_trial_best(const struct oa_comparison *k, int entry);
+int oa_trial_best(const struct oa_comparison *k, const struct oa_tuned *u);
+/* Adds to each option whose best value is at an edge the next one outward (oa_grid_next), unless
+ * tuning.extend or the grid allows no more: *added of them. Every combination with it becomes a
+ * cell, whose trials are not made yet. To be called until none is added, with all trials made. */
+enum oa_error oa_trial_extend(oa_context *c, const struct oa_comparison *k, struct oa_tuned *u,
+                              int *added);
 /* True: the loss is the same with all values of the option, whatever the others are. */
-bool oa_trial_idle(const struct oa_comparison *k, int entry, int option);
+bool oa_trial_idle(const struct oa_comparison *k, const struct oa_tuned *u, int option);
 /* Sentences, with a blank between, about options that are idle or whose chosen value is at an edge;
  * nothing when there are none. */
 void oa_trial_remarks(const struct oa_comparison *k, int entry, struct oa_text *out);
-/* 1: the chosen value of the option is the largest that was tried, -1: the smallest; 0: neither, or
- * the option allows no larger or smaller one, or its values are not numbers. */
-int oa_trial_edge(const struct oa_comparison *k, int entry, int option);
+/* 1: the value that the cell has of the option is the largest that was tried, -1: the smallest; 0:
+ * neither, or the option allows no larger or smaller one, or its values are not numbers. */
+int oa_trial_edge(const struct oa_comparison *k, const struct oa_tuned *u, int cell, int option);
 struct oa_trial_cost {
     int runs, failed;
     double steps, flops, processor_seconds, seconds; /* of diverged ones up to where they did */
 };
-void oa_trial_cost_sum(const struct oa_comparison *k, int entry,
-                       struct oa_trial_cost *sum); /* adds to it */
+/* Adds the trials of all tunings of the attention. */
+void oa_trial_cost_sum(const struct oa_comparison *k, int entry, struct oa_trial_cost *sum);
 
 /* ---- running one (comparison.c) ---- */
 

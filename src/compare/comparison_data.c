@@ -34,7 +34,9 @@ void oa_comparison_free(struct oa_comparison *comparison)
         for (int s = 0; comparison->entries[i].runs && s < comparison->seeds; s++)
             oa_run_free(&comparison->entries[i].runs[s]);
         oa_free(comparison->entries[i].runs);
-        oa_free(comparison->entries[i].trials);
+        for (int g = 0; comparison->entries[i].tuned && g < oa_tunings(comparison); g++)
+            oa_free(oa_tuned_of(comparison, i, g)->trials);
+        oa_free(comparison->entries[i].tuned);
         oa_free(comparison->entries[i].initial_runs);
         oa_free(comparison->entries[i].step_seconds);
         oa_free(comparison->entries[i].attention);

@@ -8,30 +8,47 @@
 
 static const char remedy[] = "give another --out, or remove the folder";
 
-static enum oa_error read_checked_members(oa_context *c, const char *path,
-                                          const json_t *fingerprint, json_t **members)
+/* The checked file; NULL: there is none, or nothing was trained yet. json_decref it. */
+static enum oa_error read_begun(oa_context *c, const char *folder, const char *path, json_t **root)
 {
+    char runs[OA_PATH], trials[OA_PATH];
+    *root = NULL;
+    OA_TRY(oa_path(c, runs, folder, "runs"));
+    OA_TRY(oa_path(c, trials, folder, "tune"));
+    if (!oa_file_exists(path) || (!oa_run_trained(c, runs, 2) && !oa_run_trained(c, trials, 3)))
+        return OA_OK;
+    return oa_checksummed_read(c, path, remedy, root);
+}
+
+enum oa_error oa_comparison_file_fingerprint(oa_context *c, const char *folder, json_t **out)
+{
+    char path[OA_PATH];
     json_t *root;
-    OA_TRY(oa_checksummed_read(c, path, remedy, &root));
-    enum oa_error e = oa_fingerprint_check(
-        c, path, json_object_get(root, "fingerprint"), fingerprint,
-        "the folder contains another comparison: give another --out, or remove the folder");
-    if (e == OA_OK)
-        *members = json_incref(json_object_get(root, "members"));
+    *out = NULL;
+    OA_TRY(oa_path(c, path, folder, "contest.json"));
+    OA_TRY(read_begun(c, folder, path, &root));
+    *out = json_incref(json_object_get(root, "fingerprint"));
     json_decref(root);
-    return e;
+    return OA_OK;
 }
 
 enum oa_error oa_comparison_file_read(oa_context *c, const char *folder, const json_t *fingerprint,
                                       json_t **members)
 {
-    char path[OA_PATH], runs[OA_PATH], trials[OA_PATH];
+    char path[OA_PATH];
+    json_t *root;
     *members = NULL;
     OA_TRY(oa_path(c, path, folder, "contest.json"));
-    OA_TRY(oa_path(c, runs, folder, "runs"));
-    OA_TRY(oa_path(c, trials, folder, "tune"));
-    if (oa_file_exists(path) && (oa_run_trained(c, runs, 2) || oa_run_trained(c, trials, 3)))
-        OA_TRY(read_checked_members(c, path, fingerprint, members));
+    OA_TRY(read_begun(c, folder, path, &root));
+    enum oa_error e = OA_OK;
+    if (root)
+        e = oa_fingerprint_check(
+            c, path, json_object_get(root, "fingerprint"), fingerprint,
+            "the folder contains another comparison: give another --out, or remove the folder");
+    if (root && e == OA_OK)
+        *members = json_incref(json_object_get(root, "members"));
+    json_decref(root);
+    OA_TRY(e);
     if (!*members)
         *members = json_array();
     return *members ? OA_OK : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
@@ -86,14 +103,24 @@ int oa_comparison_file_add(json_t *members, const struct oa_member *m)
     return (int)json_array_size(members) - 1;
 }
 
-const json_t *oa_comparison_file_tuned(const json_t *members, int place)
+static const char by_seed[] = "tuned_by_seed";
+
+const json_t *oa_comparison_file_tuned(const json_t *members, int place, const char *seed)
 {
-    return json_object_get(json_array_get(members, (size_t)place), "tuned");
+    const json_t *member = json_array_get(members, (size_t)place);
+    return seed ? json_object_get(json_object_get(member, by_seed), seed)
+                : json_object_get(member, "tuned");
 }
 
-void oa_comparison_file_set_tuned(json_t *members, int place, json_t *values)
+void oa_comparison_file_set_tuned(json_t *members, int place, const char *seed, json_t *values)
 {
-    json_object_set_new(json_array_get(members, (size_t)place), "tuned", values);
+    json_t *member = json_array_get(members, (size_t)place);
+    if (seed && !json_object_get(member, by_seed))
+        json_object_set_new(member, by_seed, json_object());
+    if (seed)
+        json_object_set_new(json_object_get(member, by_seed), seed, values);
+    else
+        json_object_set_new(member, "tuned", values);
 }
 
 /* ---- spending.json ---- */

@@ -24,6 +24,9 @@ struct oa_member {
  * has another fingerprint, OA_FORMAT when the file was changed. */
 enum oa_error oa_comparison_file_read(oa_context *c, const char *folder, const json_t *fingerprint,
                                       json_t **members);
+/* The fingerprint of that comparison; NULL: there is none, or nothing was trained yet. json_decref
+ * it. */
+enum oa_error oa_comparison_file_fingerprint(oa_context *c, const char *folder, json_t **out);
 enum oa_error oa_comparison_file_write(oa_context *c, const char *folder, json_t *fingerprint,
                                        json_t *members);
 /* Where the data would decide on the tokenizer of BLEU, the one that the comparison began with: an
@@ -32,9 +35,9 @@ enum oa_error oa_comparison_file_keep_bleu(oa_context *c, const char *folder, st
 /* The place of the attention, and its budget; -1: not a member. */
 int oa_comparison_file_find(const json_t *members, const char *attention, struct oa_member *out);
 /* The values that were chosen for the member, {"train.lr": "0.003"}, borrowed; NULL: none were. Set
- * takes them over. */
-const json_t *oa_comparison_file_tuned(const json_t *members, int place);
-void oa_comparison_file_set_tuned(json_t *members, int place, json_t *values);
+ * takes them over. seed: of the comparison, whose runs have them; NULL: those of all seeds. */
+const json_t *oa_comparison_file_tuned(const json_t *members, int place, const char *seed);
+void oa_comparison_file_set_tuned(json_t *members, int place, const char *seed, json_t *values);
 /* Returns its place. */
 int oa_comparison_file_add(json_t *members, const struct oa_member *member);
 

@@ -79,19 +79,22 @@ struct oa_options oa_comparison_options(const struct comparison_session *t, int 
 
 /* ---- tune.c, in this order; without compare.tune they do nothing ---- */
 
-/* Reads the options, before anything is opened. */
+/* Reads the options, and what the comparison in the folder began with, before anything is opened.
+ */
 enum oa_error oa_comparison_tune_read(struct comparison_session *t);
-/* Splits the text, allocates the trials. */
+/* Splits the text, allocates the tunings. */
 enum oa_error oa_comparison_tune_open(struct comparison_session *t);
 void oa_comparison_tune_fingerprint(const struct comparison_session *t, json_t *shared);
-/* Cell chosen by an earlier call; -1: none. */
-int oa_comparison_tune_recorded(const struct comparison_session *t, int place);
-/* Checks the trials that are there; writes nothing. */
+/* Checks the trials that are there, and takes choices of earlier calls; writes nothing. */
 enum oa_error oa_comparison_tune_check(struct comparison_session *t);
-/* Adds all trials to t->overall. */
+/* Adds the trials of all tunings to t->overall, unless seeds are added to the comparison while it
+ * runs. */
 void oa_comparison_tune_expect(struct comparison_session *t);
-/* Trains the trials and chooses. */
-enum oa_error oa_comparison_tune(struct comparison_session *t);
+/* Logs how many trials are planned, and what they and the comparison cost. */
+enum oa_error oa_comparison_tune_announce(struct comparison_session *t);
+/* Trains the trials that these runs have their values from, and chooses. */
+enum oa_error oa_comparison_tune(struct comparison_session *t, const struct oa_cell *cells,
+                                 int count);
 bool oa_comparison_tuned(const struct comparison_session *t);
 /* The seed of trials number 0, 1, …: none that a comparison with this train.seed can have, however
  * many seeds are added. */

@@ -163,6 +163,10 @@ static enum oa_error describe_comparison(struct comparison_session *t)
     double limit = (double)t->r->options->train_eval_tokens;
     struct oa_options settled = *t->r->options;
     oa_workload_settle(&t->workload, &settled);
+    if (out->tuning.older) {
+        settled.compare_tune_per = OA_TUNE_PER_ONCE;
+        settled.compare_tune_extend = 0;
+    }
     record_fixed_sources(&settled, out);
     out->options_json = shared_options_json(t, &settled);
     out->machine_json = machine_json(t->c);

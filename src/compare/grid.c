@@ -2,6 +2,7 @@
  * compare.tune parsed into cells. */
 #include "compare/grid.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,72 @@ void oa_grid_text(const struct oa_grid *g, struct oa_text *out)
         for (int v = 0; v < g->option[i].count; v++)
             oa_text_printf(out, "%s%s", v ? "," : "", g->option[i].value[v]);
     }
+}
+
+int oa_grid_with(const struct oa_grid *g, int cell, int option, int value)
+{
+    int stride = 1;
+    for (int i = option + 1; i < g->options; i++)
+        stride *= g->option[i].count;
+    return cell + (value - oa_grid_at(g, cell, option)) * stride;
+}
+
+/* ---- more values ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* v: rising. Rates are tried as 0.001, 0.003, 0.01: ratios may alternate, and so may those of two
+ * steps be the ones that are alike. Of two values no ratio below 2 is taken for one. */
+static double next_number(const double *v, int n, bool upwards)
+{
+    static const double rounding = 1e-9;
+    bool arithmetic = n > 2 || v[n - 1] < 2 * v[0];
+    for (int i = 2; i < n; i++)
+        arithmetic =
+            arithmetic && fabs((v[i] - v[i - 1]) - (v[1] - v[0])) < rounding * (v[n - 1] - v[0]);
+    if (v[0] <= 0 || arithmetic)
+        return upwards ? v[n - 1] + (v[n - 1] - v[n - 2]) : v[0] - (v[1] - v[0]);
+    if (n == 2)
+        return upwards ? v[1] * (v[1] / v[0]) : v[0] * (v[0] / v[1]);
+    return upwards ? v[n - 2] * (v[n - 1] / v[n - 3]) : v[1] * (v[0] / v[2]);
+}
+
+bool oa_grid_next(oa_context *c, const struct oa_grid *g, int option, bool upwards,
+                  char out[OA_GRID_VALUE])
+{
+    const struct oa_grid_option *o = &g->option[option];
+    const struct oa_option_row *row = oa_option_at(oa_option_number(o->key));
+    double v[OA_GRID_VALUES];
+    if (!o->number || o->count == OA_GRID_VALUES ||
+        g->cells / o->count * (o->count + 1) > OA_GRID_CELLS)
+        return false;
+    for (int i = 0; i < o->count; i++)
+        if (!oa_parse_real(o->value[i], &v[i]))
+            return false;
+    qsort(v, (size_t)o->count, sizeof *v, compare_numbers);
+    double next = next_number(v, o->count, upwards);
+    struct oa_text digits;
+    char six[OA_GRID_VALUE];
+    snprintf(six, sizeof six, "%.6g", row->kind == OA_OPTION_INT ? round(next) : next);
+    oa_parse_real(six, &next); /* 0.01, not 0.010000000000000002 */
+    if (!(next >= o->low && next <= o->high) || (next >= v[0] && next <= v[o->count - 1]))
+        return false;
+    oa_text_init(&digits, c);
+    oa_text_real(&digits, next);
+    snprintf(out, OA_GRID_VALUE, "%s", digits.s ? digits.s : "");
+    oa_text_free(&digits);
+    return *out;
+}
+
+void oa_grid_add(struct oa_grid *g, int option, const char *value)
+{
+    struct oa_grid_option *o = &g->option[option];
+    g->cells = g->cells / o->count * (o->count + 1);
+    snprintf(o->value[o->count++], OA_GRID_VALUE, "%s", value);
 }
 
 /* ---- which options ---- */

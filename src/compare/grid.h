@@ -13,6 +13,8 @@
 enum {
     OA_GRID_OPTIONS = 4,
     OA_GRID_VALUES = 32,
+    OA_MOST_ADDED = 32, /* values that all tunings of an option may add: compare.tune_extend to
+                           each side */
     OA_GRID_CELLS = 256,
     OA_GRID_KEY = 48,
     OA_GRID_VALUE = 32
@@ -40,6 +42,16 @@ enum oa_error oa_grid_parse(oa_context *c, const char *text, struct oa_grid *out
 /* Number of the value that the cell has of an option. */
 int oa_grid_at(const struct oa_grid *g, int cell, int option);
 const char *oa_grid_value(const struct oa_grid *g, int cell, int option);
+/* The value of a number that comes after the largest (upwards) or before the smallest: the ratio of
+ * the grid goes on where all values are above 0 and no arithmetic series, else its difference.
+ * False: there is none within the option's range, or the grid has no room for it. */
+bool oa_grid_next(oa_context *c, const struct oa_grid *g, int option, bool upwards,
+                  char out[OA_GRID_VALUE]);
+/* Adds a value to the option: the cells are numbered anew. */
+void oa_grid_add(struct oa_grid *g, int option, const char *value);
+/* Number of the cell that differs from this one in that option alone, of which it has value number
+ * `value`. */
+int oa_grid_with(const struct oa_grid *g, int cell, int option, int value);
 /* Sets the options to the cell's values. */
 enum oa_error oa_grid_apply(oa_context *c, const struct oa_grid *g, int cell, struct oa_options *o);
 /* "train.lr=0.001,train.clip=1", which is also the name of a folder; in `out`, which is returned.

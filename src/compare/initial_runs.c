@@ -333,7 +333,9 @@ void oa_initial_runs_sentence(const struct oa_comparison *k, int seeds, struct o
                        "that share an initial run show less spread",
                        shared.s);
     oa_text_printf(out, ".%s",
-                   k->tuning.grid.options ? " Trials of the tuning start from the first one, too."
-                                          : "");
+                   !k->tuning.grid.options ? ""
+                   : k->tuning.per_seed
+                       ? " Trials of the tuning of a seed start from the same run as that seed's."
+                       : " Trials of the tuning start from the first one, too.");
     oa_text_free(&shared);
 }

@@ -65,14 +65,16 @@ static json_t *entries(const json_t *record)
     json_array_foreach(json_object_get(record, "entries"), i, entry)
     {
         struct oa_estimate score = oa_record_score(record, (int)i);
-        json_t *tuned = json_object_get(json_object_get(entry, "tuning"), "values");
-        json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O, s:o, s:o}", "attention",
+        const json_t *tuning = json_object_get(entry, "tuning");
+        json_t *tuned = json_object_get(tuning, "values"),
+               *choices = json_object_get(tuning, "choices");
+        json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O, s:o, s:O?, s:O?}", "attention",
                                               json_object_get(entry, "attention"), "floor",
                                               json_object_get(entry, "floor"), "trainable",
                                               json_object_get(entry, "trainable"), "frozen",
                                               json_object_get(entry, "frozen"), "score",
-                                              evidence_estimate_json(&score), "tuned",
-                                              tuned ? json_incref(tuned) : json_null()));
+                                              evidence_estimate_json(&score), "tuned", tuned,
+                                              "choices", choices));
     }
     return list;
 }

@@ -208,14 +208,13 @@ static const char *recorded_name(const json_t *entry)
                : json_string_value(json_object_get(entry, "attention"));
 }
 
-/* "lr=0.003"; nothing where nothing was tuned. */
-static void add_tuned(const json_t *entry, struct oa_text *out)
+/* "lr=0.003, clip=1" */
+static void add_values(const json_t *values, struct oa_text *out)
 {
-    const json_t *tuning = json_object_get(entry, "tuning");
     const char *key;
     json_t *value;
     bool some = false;
-    json_object_foreach(json_object_get(tuning, "values"), key, value)
+    json_object_foreach((json_t *)(uintptr_t)values, key, value)
     {
         const char *point = strchr(key, '.');
         oa_text_printf(out, "%s%s=", some ? ", " : "", point ? point + 1 : key);
@@ -224,6 +223,24 @@ static void add_tuned(const json_t *entry, struct oa_text *out)
         else
             oa_text_printf(out, "%s", json_string_value(value));
         some = true;
+    }
+}
+
+/* "lr=0.003", where seeds chose differently "lr=0.003 (4 seeds), lr=0.01 (1 seed)"; nothing where
+ * nothing was tuned. */
+static void add_tuned(const json_t *entry, struct oa_text *out)
+{
+    const json_t *tuning = json_object_get(entry, "tuning");
+    const json_t *choices = json_object_get(tuning, "choices"); /* older records have none */
+    size_t count = json_array_size(choices);
+    if (count <= 1)
+        add_values(json_object_get(count ? json_array_get(choices, 0) : tuning, "values"), out);
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        const json_t *choice = json_array_get(choices, i);
+        long seeds = (long)json_array_size(json_object_get(choice, "seeds"));
+        oa_text_printf(out, "%s", i ? ", " : "");
+        add_values(json_object_get(choice, "values"), out);
+        oa_text_printf(out, " (%ld seed%s)", seeds, oa_plural(seeds));
     }
     if (json_object_size(json_object_get(tuning, "edges")) > 0)
         oa_text_printf(out, " (the smallest or largest value tried)");

@@ -34,6 +34,7 @@ static void leave_out(json_t *root)
     {
         json_object_del(entry, "trajectory");
         json_object_del(json_object_get(entry, "tuning"), "cells");
+        json_object_del(json_object_get(entry, "tuning"), "by_seed");
         json_array_foreach(json_object_get(entry, "runs"), r, run)
         {
             json_object_del(run, "curve");

@@ -71,12 +71,20 @@ struct three {
     json_t *declared, *usual; /* what an older program did not record did what its default does */
 };
 
+/* A comparison that an older program began keeps its way of tuning (compare/tune.c). */
+static bool tuned_as_before(const json_t *recorded, const struct oa_option_row *row)
+{
+    return (strcmp(row->key, "compare.tune_per") == 0 &&
+            strcmp(json_string_value(recorded) ? json_string_value(recorded) : "", "once") == 0) ||
+           (strcmp(row->key, "compare.tune_extend") == 0 && json_integer_value(recorded) == 0);
+}
+
 static bool differs(const struct oa_variant *v, const struct three *s,
                     const struct oa_option_row *row)
 {
-    if (oa_declared_free(row->key) || tuned(v, row->key))
-        return false;
     const json_t *recorded = option_in(s->recorded, row);
+    if (oa_declared_free(row->key) || tuned(v, row->key) || tuned_as_before(recorded, row))
+        return false;
     return !recorded_value_matches(recorded ? recorded : option_in(s->usual, row),
                                    option_in(s->declared, row));
 }

@@ -175,7 +175,6 @@ void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *
 {
     struct oa_standing *e = &s->entries[entry];
     const struct oa_estimate *own = oa_standing_score(k, e);
-    char tuned[OA_GRID_NAME];
     *out = (struct oa_column_value){ .number = oa_estimate_of(NULL, 0), .percent = NAN };
     oa_text_init(&out->words, c);
     switch ((int)column->name) {
@@ -230,7 +229,7 @@ void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *
         }
         break;
     case OA_COLUMN_TUNED:
-        oa_text_printf(&out->words, "%s", oa_tuned_values(k, entry, tuned));
+        oa_tuned_values(k, entry, &out->words);
         break;
     case OA_COLUMN_TRAINABLE:
         out->number.mean = k->entries[entry].trainable;

@@ -91,8 +91,14 @@ static void explain_tuned(const struct oa_comparison *k, const struct oa_summary
         "included, on the training text without its last part, with other seeds; chosen was the "
         "value with the ",
         " mean ",
-        " on that last part. Validation data and seeds of the comparison were not used. Where the "
-        "chosen value is the smallest or largest tried, a better one may be outside the range.",
+        k->tuning.per_seed
+            ? " on that last part. Each seed chose for itself, from trials of its own, so that the "
+              "luck of the choice is in the intervals. Validation data and seeds of the comparison "
+              "were not used. Where the chosen value is the smallest or largest tried, a better "
+              "one may be outside the range."
+            : " on that last part, once for all seeds: the luck of that choice is in no interval. "
+              "Validation data and seeds of the comparison were not used. Where the chosen value "
+              "is the smallest or largest tried, a better one may be outside the range.",
         out);
 }
 

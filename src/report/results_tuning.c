@@ -29,6 +29,8 @@ json_t *oa_results_tuning(oa_context *c, const struct oa_comparison *k)
     for (int i = 0; i < k->count; i++)
         oa_trial_cost_sum(k, i, &cost);
     set(c, object, "grid", oa_json_string(grid.s));
+    set(c, object, "per", oa_json_string(t->per_seed ? "seed" : "once"));
+    set(c, object, "extend", json_integer(t->extend));
     set(c, object, "seeds", json_integer(t->seeds));
     set(c, object, "fraction", oa_json_number(t->fraction));
     set(c, object, "train_tokens", oa_json_number(t->train_tokens));
@@ -66,37 +68,110 @@ static json_t *trial_json(oa_context *c, const struct oa_comparison *k, const st
     return trial;
 }
 
-static json_t *cell_json(oa_context *c, const struct oa_comparison *k, int entry, int cell)
+static json_t *cell_json(oa_context *c, const struct oa_comparison *k, const struct oa_tuned *u,
+                         int cell)
 {
     json_t *object = json_object(), *runs = json_array();
-    set(c, object, "values", values_json(c, &k->tuning.grid, cell));
-    set(c, object, "loss", oa_json_number(oa_trial_mean(k, entry, cell, 0)));
+    set(c, object, "values", values_json(c, &u->grid, cell));
+    set(c, object, "loss", oa_json_number(oa_trial_mean(k, u, cell, 0)));
     if (k->metric)
-        set(c, object, "score", oa_json_number(oa_trial_mean(k, entry, cell, k->metric)));
+        set(c, object, "score", oa_json_number(oa_trial_mean(k, u, cell, k->metric)));
     for (int s = 0; s < k->tuning.seeds; s++)
-        append(c, runs, trial_json(c, k, &k->entries[entry].trials[cell * k->tuning.seeds + s]));
+        append(c, runs, trial_json(c, k, &u->trials[cell * k->tuning.seeds + s]));
     set(c, object, "runs", runs);
     return object;
 }
 
+static json_t *edges_json(oa_context *c, const struct oa_comparison *k, const struct oa_tuned *u)
+{
+    json_t *edges = json_object();
+    for (int i = 0; i < u->grid.options; i++) {
+        int edge = oa_trial_edge(k, u, u->chosen, i);
+        if (edge)
+            set(c, edges, u->grid.option[i].key, oa_json_string(edge > 0 ? "largest" : "smallest"));
+    }
+    return edges;
+}
+
+/* Values that were added to the grid, in the order in which they were. */
+static json_t *added_json(oa_context *c, const struct oa_comparison *k, const struct oa_tuned *u)
+{
+    json_t *added = json_object();
+    for (int i = 0; i < u->grid.options; i++) {
+        const struct oa_grid_option *o = &u->grid.option[i];
+        json_t *values = json_array();
+        for (int v = k->tuning.grid.option[i].count; v < o->count; v++) {
+            double x = 0;
+            oa_parse_real(o->value[v], &x);
+            append(c, values, oa_json_number(x));
+        }
+        if (json_array_size(values))
+            set(c, added, o->key, values);
+        else
+            json_decref(values);
+    }
+    return added;
+}
+
+/* Fields of a tuning: of the attention, or of a seed of it. */
+static void set_tuned(oa_context *c, const struct oa_comparison *k, const struct oa_tuned *u,
+                      json_t *object)
+{
+    json_t *cells = json_array();
+    set(c, object, "chosen", json_integer(u->chosen));
+    set(c, object, "values", values_json(c, &u->grid, u->chosen));
+    set(c, object, "edges", edges_json(c, k, u));
+    set(c, object, "added", added_json(c, k, u));
+    for (int cell = 0; cell < u->grid.cells; cell++)
+        append(c, cells, cell_json(c, k, u, cell));
+    set(c, object, "cells", cells);
+}
+
+/* The seeds that have the values of each choice, in the order of their first seeds. */
+static json_t *choices_json(oa_context *c, const struct oa_comparison *k, int entry)
+{
+    json_t *choices = json_array();
+    int made = oa_runs_made(&k->entries[entry], k->seeds);
+    for (int s = 0; s < made; s++) {
+        const struct oa_tuned *u = oa_tuned_of(k, entry, s);
+        json_t *values = values_json(c, &u->grid, u->chosen), *choice = NULL;
+        json_int_t seed = (json_int_t)k->entries[entry].runs[s].seed;
+        size_t i;
+        json_array_foreach(choices, i,
+                           choice) if (json_equal(json_object_get(choice, "values"), values)) break;
+        if (i == json_array_size(choices)) {
+            choice = json_object();
+            set(c, choice, "values", values);
+            set(c, choice, "seeds", json_array());
+            append(c, choices, choice);
+        } else {
+            json_decref(values);
+        }
+        append(c, json_object_get(choice, "seeds"), json_integer(seed));
+    }
+    return choices;
+}
+
 json_t *oa_results_trials(oa_context *c, const struct oa_comparison *k, int entry)
 {
-    const struct oa_grid *g = &k->tuning.grid;
     struct oa_trial_cost cost = { 0 };
-    if (!g->options)
+    if (!k->tuning.grid.options)
         return json_null();
-    json_t *object = json_object(), *edges = json_object(), *cells = json_array();
-    set(c, object, "chosen", json_integer(k->entries[entry].chosen));
-    set(c, object, "values", values_json(c, g, k->entries[entry].chosen));
-    for (int i = 0; i < g->options; i++)
-        if (oa_trial_edge(k, entry, i))
-            set(c, edges, g->option[i].key,
-                oa_json_string(oa_trial_edge(k, entry, i) > 0 ? "largest" : "smallest"));
-    set(c, object, "edges", edges);
+    json_t *object = json_object(), *by_seed = json_array();
     oa_trial_cost_sum(k, entry, &cost);
+    if (!k->tuning.per_seed)
+        set_tuned(c, k, oa_tuned_of(k, entry, 0), object);
+    set(c, object, "choices", choices_json(c, k, entry));
     set(c, object, "cost", trial_cost_json(c, &cost));
-    for (int cell = 0; cell < g->cells; cell++)
-        append(c, cells, cell_json(c, k, entry, cell));
-    set(c, object, "cells", cells);
+    for (int s = 0; k->tuning.per_seed && s < oa_runs_made(&k->entries[entry], k->seeds); s++) {
+        json_t *own = json_object();
+        set(c, own, "seed", json_integer((json_int_t)k->entries[entry].runs[s].seed));
+        set_tuned(c, k, oa_tuned_of(k, entry, s), own);
+        append(c, by_seed, own);
+    }
+    if (k->tuning.per_seed)
+        set(c, object, "by_seed", by_seed);
+    else
+        json_decref(by_seed);
     return object;
 }

@@ -6,8 +6,9 @@
 
 #include "report/summary.h"
 
-const char *oa_tuned_values(const struct oa_comparison *k, int entry,
-                            char out[OA_GRID_NAME]); /* "lr=0.003 clip=1" */
+/* "lr=0.003 clip=1"; where the seeds of an attention chose differently, each value with the number
+ * of seeds: "lr=0.003 (4), 0.001 (1); clip=1". */
+void oa_tuned_values(const struct oa_comparison *k, int entry, struct oa_text *out);
 void oa_tuning_sentence(const struct oa_comparison *k,
                         struct oa_text *out); /* of the conclusion, after a blank */
 /* Lines: what was tried and how it was judged, what that took, values at an edge, what diverged. */

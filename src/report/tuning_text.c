@@ -7,16 +7,62 @@
 #include <math.h>
 #include <string.h>
 
-const char *oa_tuned_values(const struct oa_comparison *k, int entry, char out[OA_GRID_NAME])
+/* The values of an option that were chosen, each once, the most frequent ones first. */
+struct chosen_values {
+    const char *value[OA_GRID_VALUES + OA_MOST_ADDED];
+    int seeds[OA_GRID_VALUES + OA_MOST_ADDED];
+    int count;
+};
+
+static void count_chosen(const char *value, struct chosen_values *out)
+{
+    int i = 0;
+    while (i < out->count && strcmp(out->value[i], value) != 0)
+        i++;
+    if (i == out->count) {
+        out->value[out->count] = value;
+        out->seeds[out->count++] = 0;
+    }
+    int seeds = out->seeds[i] + 1;
+    const char *kept = out->value[i];
+    for (; i > 0 && out->seeds[i - 1] < seeds; i--) {
+        out->seeds[i] = out->seeds[i - 1];
+        out->value[i] = out->value[i - 1];
+    }
+    out->seeds[i] = seeds;
+    out->value[i] = kept;
+}
+
+static void chosen_of_option(const struct oa_comparison *k, int entry, int option,
+                             struct chosen_values *out)
+{
+    out->count = 0;
+    for (int g = 0; g < oa_tunings(k); g++) {
+        const struct oa_tuned *u = oa_tuned_of(k, entry, g);
+        if (u->chosen >= 0)
+            count_chosen(oa_grid_value(&u->grid, u->chosen, option), out);
+    }
+}
+
+void oa_tuned_values(const struct oa_comparison *k, int entry, struct oa_text *out)
 {
     const struct oa_grid *g = &k->tuning.grid;
-    int length = 0;
-    out[0] = 0;
-    for (int i = 0; i < g->options; i++)
-        length += snprintf(out + length, (size_t)(OA_GRID_NAME - length), "%s%s=%s", i ? " " : "",
-                           strchr(g->option[i].key, '.') + 1, /* "lr" of "train.lr" */
-                           oa_grid_value(g, k->entries[entry].chosen, i));
-    return out;
+    bool several = false;
+    for (int i = 0; i < g->options; i++) {
+        struct chosen_values chosen;
+        chosen_of_option(k, entry, i, &chosen);
+        oa_text_printf(out, "%s%s=",
+                       i == 0    ? ""
+                       : several ? "; "
+                                 : " ",
+                       strchr(g->option[i].key, '.') + 1); /* "lr" of "train.lr" */
+        several = chosen.count > 1;
+        for (int v = 0; v < chosen.count; v++) {
+            oa_text_printf(out, "%s%s", v ? ", " : "", chosen.value[v]);
+            if (several)
+                oa_text_printf(out, " (%d)", chosen.seeds[v]);
+        }
+    }
 }
 
 /* "train.lr and train.clip" */
@@ -47,27 +93,55 @@ static double flops_of_runs(const struct oa_comparison *k)
     return sum;
 }
 
+static const char shared_luck[] =
+    "All seeds of an attention share its choice, so the luck of that choice is in no interval.";
+
+/* Cells of the smallest and of the largest grid, and values that were added, over all tunings. */
+static int count_cells(const struct oa_comparison *k, int *least, int *most)
+{
+    int added = 0;
+    *least = *most = k->tuning.grid.cells;
+    for (int i = 0; i < k->count; i++)
+        for (int g = 0; g < oa_tunings(k); g++) {
+            const struct oa_tuned *u = oa_tuned_of(k, i, g);
+            if (u->chosen < 0)
+                continue;
+            *most = u->grid.cells > *most ? u->grid.cells : *most;
+            for (int o = 0; o < u->grid.options; o++)
+                added += u->grid.option[o].count - k->tuning.grid.option[o].count;
+        }
+    return added;
+}
+
 void oa_tuning_sentence(const struct oa_comparison *k, struct oa_text *out)
 {
     const struct oa_grid *g = &k->tuning.grid;
-    struct oa_trial_cost cost = cost_of_all(k);
     char flops[OA_NUMBER], runs[OA_NUMBER];
+    int least, most;
     if (!g->options)
         return;
-    oa_text_printf(out, " Tuned for each attention: ");
+    struct oa_trial_cost cost = cost_of_all(k);
+    count_cells(k, &least, &most);
+    oa_text_printf(out, " Tuned for each attention%s: ", k->tuning.per_seed ? " and seed" : "");
     add_options(g, out);
+    oa_text_printf(out, ", the best of %d", least);
+    if (most > least)
+        oa_text_printf(out, " to %d", most);
     oa_text_printf(out,
-                   ", the best of %d settings on a held-out part of the training text (%d runs "
+                   " settings on a held-out part of the training text (%d runs "
                    "with %s FLOPs, in addition to the %s of the comparison).",
-                   g->cells, cost.runs, oa_number_si(flops, cost.flops),
+                   cost.runs, oa_number_si(flops, cost.flops),
                    oa_number_si(runs, flops_of_runs(k)));
+    if (!k->tuning.per_seed)
+        oa_text_printf(out, " %s", shared_luck);
 }
 
 static void say_method(const struct oa_comparison *k, struct oa_text *out)
 {
     const struct oa_tuning *t = &k->tuning;
     char valid[OA_NUMBER];
-    oa_text_printf(out, "Tuned for each attention: ");
+    oa_text_printf(
+        out, "Tuned for each attention%s: ", t->per_seed ? " and each seed of the comparison" : "");
     for (int i = 0; i < t->grid.options; i++) {
         const struct oa_grid_option *o = &t->grid.option[i];
         oa_text_printf(out, "%s%s of", i ? "; " : "", o->key);
@@ -75,10 +149,24 @@ static void say_method(const struct oa_comparison *k, struct oa_text *out)
             oa_text_printf(out, "%s %s", v ? "," : "", o->value[v]);
     }
     oa_text_printf(out,
-                   "; chosen by the mean %s over %d seed%s, other than those of the comparison, on "
-                   "the last %.3g %% of the training text (%s tokens), after training on the rest.",
-                   oa_metric_word(k), t->seeds, oa_plural(t->seeds), 100 * t->fraction,
+                   "; chosen by the mean %s over %d seed%s%s, other than those of the comparison, "
+                   "on the last %.3g %% of the training text (%s tokens), after training on the "
+                   "rest.",
+                   oa_metric_word(k), t->seeds, oa_plural(t->seeds),
+                   t->per_seed ? " of its own" : "", 100 * t->fraction,
                    oa_number_si(valid, t->valid_tokens));
+    if (!t->per_seed)
+        oa_text_printf(out, " %s", shared_luck);
+}
+
+static void say_added(const struct oa_comparison *k, struct oa_text *out)
+{
+    int least, most, added = count_cells(k, &least, &most);
+    if (added)
+        oa_text_printf(out,
+                       " Where the best value was the smallest or largest, more were tried, at "
+                       "most %d of an option: %d in all.",
+                       k->tuning.extend, added);
 }
 
 static void say_cost(const struct oa_comparison *k, struct oa_text *out)
@@ -103,19 +191,48 @@ static void say_edges(const struct oa_comparison *k, const struct oa_summary *s,
     }
 }
 
+/* In so many tunings of the attention the cell of that name diverged; *first: number of the first
+ * of them. */
+static int times_diverged(const struct oa_comparison *k, int entry, const char *cell_name,
+                          int *first)
+{
+    int times = 0;
+    for (int g = 0; g < oa_tunings(k); g++) {
+        const struct oa_tuned *u = oa_tuned_of(k, entry, g);
+        char name[OA_GRID_NAME];
+        for (int cell = 0; u->chosen >= 0 && cell < u->grid.cells; cell++)
+            if (strcmp(oa_grid_name(&u->grid, cell, name), cell_name) == 0 &&
+                isnan(oa_trial_mean(k, u, cell, k->metric)) && times++ == 0)
+                *first = g;
+    }
+    return times;
+}
+
+static void say_diverged_of(const struct oa_comparison *k, int entry, const char **before,
+                            struct oa_text *out)
+{
+    for (int g = 0; g < oa_tunings(k); g++) {
+        const struct oa_tuned *u = oa_tuned_of(k, entry, g);
+        for (int cell = 0; u->chosen >= 0 && cell < u->grid.cells; cell++) {
+            char name[OA_GRID_NAME];
+            int first = -1,
+                times = times_diverged(k, entry, oa_grid_name(&u->grid, cell, name), &first);
+            if (first != g)
+                continue;
+            oa_text_printf(out, "%s %s with %s", *before, oa_entry_name(&k->entries[entry]), name);
+            if (k->tuning.per_seed)
+                oa_text_printf(out, " (%d seed%s)", times, oa_plural(times));
+            *before = ";";
+        }
+    }
+}
+
 static void say_diverged(const struct oa_comparison *k, const struct oa_summary *s,
                          struct oa_text *out)
 {
     const char *before = "Diverged in tuning:";
-    char name[OA_GRID_NAME];
     for (int o = 0; o < s->count; o++)
-        for (int cell = 0; cell < k->tuning.grid.cells; cell++)
-            if (isnan(oa_trial_mean(k, s->order[o], cell, k->metric))) {
-                oa_text_printf(out, "%s %s with %s", before,
-                               oa_entry_name(&k->entries[s->order[o]]),
-                               oa_grid_name(&k->tuning.grid, cell, name));
-                before = ";";
-            }
+        say_diverged_of(k, s->order[o], &before, out);
     if (*before == ';')
         oa_text_printf(out, ".\n");
 }
@@ -125,6 +242,7 @@ void oa_tuning_notes(const struct oa_comparison *k, const struct oa_summary *s, 
     if (!k->tuning.grid.options)
         return;
     say_method(k, out);
+    say_added(k, out);
     say_cost(k, out);
     oa_text_printf(out, "\n");
     say_edges(k, s, out);

@@ -44,14 +44,15 @@ refused 'compare.until_resolved needs at least two attentions' --attention softm
     --until-resolved
 
 # An option that does nothing for an attention is not at the edge of what was tried.
-expect 0 compare $options $pair --train.optimizer sgd --compare.tune "train.beta2=0.9,0.99" --out idle
+expect 0 compare $options $pair --train.optimizer sgd --compare.tune "train.beta2=0.9,0.99" \
+    --compare.tune_per once --compare.tune_extend 0 --out idle
 for file in out err idle/report.md idle/report.html; do
     says_wrapped $file 'train.beta2 makes no difference to softmax: the loss is the same with every value'
     ! tr '\n' ' ' <$file | grep -q 'that was tried: try' || fail "$file advises to try more of what does nothing"
 done
 says idle/results.json '"edges": {},'
 expect 0 compare $options --attention softmax --attention linear \
-    --compare.tune "model.attention_dropout=0,0.5;train.lr=0.001,0.01" --out half
+    --compare.tune "model.attention_dropout=0,0.5;train.lr=0.001,0.01" --compare.tune_per once --compare.tune_extend 0 --out half
 says err 'model.attention_dropout makes no difference to linear'
 ! grep -q 'makes no difference to softmax' err || fail "softmax has weights to drop"
 says err 'The best train.lr of linear, 0.01, is the largest that was tried'

@@ -84,7 +84,8 @@ expect 2 compare $comparison --init c $pair
 says err 'first values was sha256:'
 expect 2 compare $comparison --init comparison/runs/attention-01/seed-1 $pair --overwrite
 says err 'is in comparison, the folder of the new run'
-expect 0 compare $comparison --init m --attention softmax --compare.tune train.lr=1e-3,1e-2 --overwrite
+expect 0 compare $comparison --init m --attention softmax --compare.tune train.lr=1e-3,1e-2 \
+    --compare.tune_per once --compare.tune_extend 0 --overwrite
 [ "$(find comparison/tune -name init.json | wc -l)" -eq 2 ] || fail "trials do not start from the run"
 
 # Options of the model that nobody gives are those of the run, which is said; those that are given hold. An option that

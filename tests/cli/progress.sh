@@ -23,7 +23,7 @@ says err '^evaluating'
 
 # A comparison counts all its runs, those of the tuning and varied ones too, one at a time and side by side; runs that were
 # there already are counted as well.
-compare="--config tiny.yaml --attention softmax --seeds 2 --compare.uniform_baseline off --compare.tune train.lr=1e-3,1e-2 --compare.vary init --compare.vary_seeds 2"
+compare="--config tiny.yaml --attention softmax --seeds 2 --compare.uniform_baseline off --compare.tune train.lr=1e-3,1e-2 --compare.tune_per once --compare.tune_extend 0 --compare.vary init --compare.vary_seeds 2"
 on_terminal compare $compare --compare.jobs 1 --out one
 says shown '^.*0 of 5 runs.*\[1/2\] tuning softmax, train.lr=0.001: step'
 says shown '2 of 5 runs.*\[1/2\] softmax: step'

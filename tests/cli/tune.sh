@@ -2,7 +2,9 @@
 # Tuning before a comparison: stopped and gone on with, extended, refused when it would be another one, and told about.
 . "$2/tests/cli/common"
 text 30000
-options="--config tiny.yaml --seeds 2 --train.steps 20 --compare.uniform_baseline off"
+bare="--config tiny.yaml --seeds 2 --train.steps 20 --compare.uniform_baseline off"
+once="--compare.tune_per once --compare.tune_extend 0"
+options="$bare $once"
 rates="train.lr=0.001,0.01,0.003"
 
 # What is written where: a trial has its own folder, with the values in its name and a seed that is far away.
@@ -51,7 +53,7 @@ LIST
 same made wanted
 
 # Stopped in the middle of the tuning, by a request and by force: the same losses, and what was done is kept.
-longer="--config tiny.yaml --seeds 1 --train.steps $([ -n "$slow" ] && echo 40 || echo 150) --quiet --attention softmax --attention random"
+longer="$once --config tiny.yaml --seeds 1 --train.steps $([ -n "$slow" ] && echo 40 || echo 150) --quiet --attention softmax --attention random"
 losses() {
     sed -n 's/^ *\("valid_loss": [0-9.e+-]*\|"chosen": [0-9]*\|"loss": [0-9.e+-]*\),$/\1/p' "$1/results.json"
 }
@@ -76,6 +78,43 @@ for signal in INT KILL; do
     same a b
 done
 
+# Each seed tunes for itself: whether it is killed in the trials, in those of values that were added, or in the runs, the
+# same comes out as without.
+nested="$bare --quiet --attention softmax --attention random --compare.tune $rates"
+expect 0 compare $nested --out nested
+[ "$(find nested/tune -path '*=0.01/seed-100000[12]/result.json' | wc -l)" -eq 4 ] || fail "not each seed has its trials"
+[ "$(find nested/tune -name result.json | wc -l)" -gt 12 ] || fail "no value was added, though the largest is the best"
+says nested/contest.json '"tuned_by_seed":{"1":{"train.lr":"0[.0-9]*"},"2":{"train.lr":"0[.0-9]*"}}'
+all() { # FOLDER: what every run got, trials too, and what was chosen
+    (cd "$1" && find . -name result.json | sort | while read -r f; do
+        echo "$f $(grep -o '"valid_loss":[0-9.e+-]*\|"weights":"[0-9a-f]*"' "$f" | tr '\n' ' ')"
+    done)
+    grep -o '"tuned_by_seed":{[^}]*}[^}]*}}' "$1/contest.json"
+}
+all nested >whole-nested
+at_least() { # COUNT: results in the folder of the comparison that is killed
+    [ "$(find killed -name result.json 2>/dev/null | wc -l)" -ge "$1" ]
+}
+trials=$(find nested/tune -name result.json | wc -l)
+for count in 2 14 $((trials + 1)); do
+    rm -rf killed
+    "$orthant" compare $nested --out killed >out 2>err &
+    pid=$!
+    await $pid at_least $count
+    kill -KILL $pid
+    ended 137 $pid "a nested tuning after $count results"
+    expect 0 compare $nested --out killed
+    all killed >again
+    same again whole-nested
+done
+# More seeds tune themselves and nothing else.
+touch before
+expect 0 compare $nested --seeds 3 --out killed
+[ -z "$(find killed -newer before -name result.json | grep -v 'seed-1000003\|seed-3')" ] || fail "old seeds were made again"
+[ -n "$(find killed/tune -newer before -name result.json)" ] || fail "the new seed has no trials"
+expect 2 compare $nested --compare.tune_per once --out nested
+says err 'compare.tune_per was seed, but it is once now'
+
 [ "$quick" != threads ] || exit 0 # what follows shares nothing else
 
 # Another tuning is another comparison; the same one written in another way is not.
@@ -86,7 +125,7 @@ for other in "train.lr=0.001,0.01" "train.lr=0.01,0.001,0.003"; do
     says err 'compare.tune was train.lr=0.001,0.01,0.003, but it is train.*give another --out'
 done
 for other in "" "train.clip=1,2"; do
-    expect 2 compare $options $pair --compare.tune "$other"
+    expect 2 compare $bare ${other:+$once} $pair --compare.tune "$other"
     says err 'train.lr was tuned, but it is 0.001 now'
 done
 expect 2 compare $options $pair --compare.tune "$rates" --compare.tune_seeds 2
