@@ -139,6 +139,28 @@ static void what_a_file_has_was_chosen(void **state)
     expect("model.pool", "cls");
 }
 
+/* Comparisons of an experiment have the defaults of the table: what reads its file does not add
+ * what a task has of its own, and no other number of warm-up steps. */
+static void an_experiment_is_complete(void **state)
+{
+    (void)state;
+    static const char yaml[] = "claim: {title: It is}\ndata: {task: classify}\n"
+                               "train: {steps: 50}\ncompare: {seeds: 4}\n";
+    assert_int_equal(oa_file_write(context, CONFIG, yaml, strlen(yaml)), OA_OK);
+    set("data.task", "classify");
+    set("model.width", "32");
+    expect("model.dropout", "0.1");
+    assert_int_equal(oa_config_read(config, CONFIG), OA_OK);
+    expect("model.dropout", "0");
+    expect("model.context", "64");
+    expect("train.warmup", "100");
+    expect("train.steps", "50");
+    expect("model.width", "32"); /* given before */
+    set("model.context", "16");  /* and after */
+    expect("model.context", "16");
+    expect("model.dropout", "0");
+}
+
 /* Options that are read back from a run were chosen then, whatever its task has now. */
 static void a_run_keeps_its_options(void **state)
 {
@@ -170,6 +192,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_choice_holds_in_any_order, open_config, close_config),
         cmocka_unit_test_setup_teardown(a_start_brings_its_tokenizer, open_config, close_config),
         cmocka_unit_test_setup_teardown(what_a_file_has_was_chosen, open_config, close_config),
+        cmocka_unit_test_setup_teardown(an_experiment_is_complete, open_config, close_config),
         cmocka_unit_test_setup_teardown(a_run_keeps_its_options, open_config, close_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

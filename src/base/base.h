@@ -385,7 +385,8 @@ enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const ch
                              struct oa_text *value);
 /* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file
  * and line. The section OA_CLAIM_SECTION, which is no option's, is passed over. given: those in the
- * file are marked in it; may be NULL. */
+ * file are marked in it; may be NULL. A file with that section is an experiment, whose options are
+ * complete: what it leaves out has its default and counts as given, unless it was given before. */
 #define OA_CLAIM_SECTION "claim"
 enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path,
                               struct oa_given *given);

@@ -10,7 +10,8 @@
  *
  * Whatever else is in the file is refused with its line: an option that is spelled wrong must
  * not be ignored. One section is passed over: `claim`, a map, says of an experiment what its
- * comparisons are to answer (evidence/evidence.h).
+ * comparisons are to answer (evidence/evidence.h). The other options of an experiment are those of
+ * the table, in whatever command reads its file.
  */
 #include "base/context.h"
 #include "base/yaml_file.h"
@@ -23,6 +24,7 @@ struct yaml_options {
     const char *path;
     yaml_document_t document;
     int line[OA_MOST_OPTIONS]; /* where each was given, or 0 */
+    bool experiment;           /* the file has a claim */
 };
 
 /* ---- reading ---- */
@@ -127,8 +129,10 @@ static enum oa_error apply_map(struct yaml_options *r, const yaml_node_t *map, c
             return refuse_yaml(r, name, OA_FORMAT,
                                "the name of an option or a section was expected here");
         snprintf(key, sizeof key, "%s%s%s", section ? section : "", section ? "." : "", text);
-        if (!section && value->type == YAML_MAPPING_NODE && strcmp(text, OA_CLAIM_SECTION) == 0)
+        if (!section && value->type == YAML_MAPPING_NODE && strcmp(text, OA_CLAIM_SECTION) == 0) {
+            r->experiment = true;
             continue;
+        }
         if (!section && value->type == YAML_MAPPING_NODE)
             OA_TRY(apply_map(r, value, text));
         else
@@ -172,8 +176,11 @@ enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *p
 {
     struct yaml_options r = { .context = c, .options = o, .path = path };
     OA_TRY(oa_yaml_read(c, path, read_yaml_options, &r));
-    for (int i = 0; given && oa_option_at(i); i++)
-        given->option[i] = given->option[i] || r.line[i];
+    for (int i = 0; given && oa_option_at(i); i++) {
+        if (r.experiment && !r.line[i] && !given->option[i])
+            OA_TRY(oa_options_set(c, o, oa_option_at(i)->key, oa_option_at(i)->fallback));
+        given->option[i] = given->option[i] || r.line[i] || r.experiment;
+    }
     return OA_OK;
 }
 

@@ -143,3 +143,19 @@ expect 1 evidence --experiments starts --out start-runs --page docs/starts.md
 says err 'tiny: the comparison fine starts from the runs of pre, and these are not there: .*; remove pre.json'
 rm start-runs/tiny/pre.json
 expect 0 evidence --experiments starts --out start-runs --page docs/starts.md
+
+# compare runs what the file of an experiment says: no option of its own, though the task has other defaults.
+mkdir alike
+sed '/softmax @ one/d; /axis:/d; /variants:/d; /- {name:/d
+    s/^data: .*/data: {task: classify, train: data\/class.tsv}/' kept >alike/tiny.yaml
+expect 0 evidence --experiments alike --out alike-runs --page docs/alike.md
+expect 0 compare --config alike/tiny.yaml --out alike-compare
+! grep -q 'using the defaults of task' err || fail "compare adds defaults of the task"
+weights_of() { # FOLDER
+    (cd "$1" && grep -o '"weights":"[0-9a-f]*"' runs/*/*/result.json)
+}
+weights_of alike-runs/tiny/contest >a
+weights_of alike-compare >b
+[ "$(wc -l <a)" -ge 6 ] || fail "the experiment has no runs"
+same a b
+says alike-compare/runs/attention-01/seed-11/config.json '"dropout": 0,'
