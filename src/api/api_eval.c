@@ -6,6 +6,7 @@
 #include "train/run_scores.h"
 
 #include <math.h>
+#include <string.h>
 
 static enum oa_error score_side(struct oa_trained *t, const struct oa_workload *w,
                                 enum oa_side side, struct oa_run *run)
@@ -70,6 +71,14 @@ static void add_signatures(const struct oa_workload *w, enum oa_side side, struc
     }
 }
 
+/* The model was selected by these very data (train.keep_best). */
+static bool selected_on(const struct oa_trained *t, enum oa_side side, const char *files)
+{
+    const struct oa_options *o = &t->options;
+    return o->train_keep_best &&
+           (files ? strcmp(files, o->data_valid) == 0 : side == OA_VALIDATION);
+}
+
 static json_t *answer_json(const struct oa_trained *t, const struct oa_workload *w,
                            enum oa_side side, const char *folder, const char *files,
                            const struct oa_scores *scores, const struct oa_run *run)
@@ -79,6 +88,7 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
                   oa_json_name(t->context, files), "attention", t->options.model_attention,
                   "tokenizer", oa_tokenizer_kind_name(t->tokenizer));
     oa_trained_json(t, root);
+    json_object_set_new(root, "selected_on_validation", json_boolean(selected_on(t, side, files)));
     if (oa_reads_examples(w)) {
         json_object_set_new(root, "task", json_string(w->task->name));
         json_object_set_new(root, "examples",
@@ -115,7 +125,9 @@ static enum oa_error report_eval(const struct oa_trained *t, const struct oa_wor
         name_data(files, w, side, &text);
         if (oa_predicts_tokens(w))
             oa_text_printf(&text, ", %.0f tokens predicted", scores->tokens);
-        oa_text_printf(&text, "\n");
+        oa_text_printf(&text, "%s\n",
+                       selected_on(t, side, files) ? ", on which the model was selected: optimistic"
+                                                   : "");
         oa_scores_text(scores, w, &text);
         add_signatures(w, side, &text);
         if (run->details.confusion) {

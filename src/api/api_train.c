@@ -77,9 +77,10 @@ static void add_validated_text(const struct outcome *o, struct oa_text *t)
 {
     bool tokens = oa_predicts_tokens(o->work), text = !oa_reads_examples(o->work);
     if (isfinite(o->scores.loss)) {
-        oa_text_printf(t, "validated       %.0f of the %.0f %s of the validation %s\n",
+        oa_text_printf(t, "validated       %.0f of the %.0f %s of the validation %s%s\n",
                        o->scores.tokens, o->targets, tokens ? "tokens" : "examples",
-                       text ? "text" : "data");
+                       text ? "text" : "data",
+                       o->run->best_step ? ", on which the model was selected: optimistic" : "");
         oa_scores_text(&o->scores, o->work, t);
     } else
         oa_text_printf(t, "loss            unknown: there %s\n",
@@ -162,6 +163,7 @@ static json_t *outcome_json(oa_context *c, const struct outcome *o)
                         run->averaged ? json_integer(run->averaged) : json_null());
     json_object_set_new(root, "best_step",
                         run->best_step ? json_integer(run->best_step) : json_null());
+    json_object_set_new(root, "selected_on_validation", json_boolean(run->best_step > 0));
     if (o->options->train_init[0])
         json_object_set_new(root, "started_from",
                             json_pack("{s:o, s:i, s:i}", "run",

@@ -48,6 +48,20 @@ both dry test.txt --data.valid_fraction 0
 
 # The model that is kept is measured, whichever that is; also by a sitting in which nothing was left to do.
 both best test.txt --train.keep_best true --train.eval_every 2 --train.lr 0.5
+# What it was selected on is no test of it: said once wherever that score is, and nowhere else.
+expect 0 eval best
+! grep -q optimistic out || fail "test data are said to have selected the model"
+expect 0 train $small --train.keep_best true --train.eval_every 2 --out selected
+says out '^validated .* of the validation text, on which the model was selected: optimistic$'
+[ "$(grep -c optimistic out)" -eq 1 ] || fail "train says it more than once"
+expect 0 eval selected
+says out '^text .*its validation text, .*, on which the model was selected: optimistic$'
+expect 0 eval selected --json
+says out '"selected_on_validation": true'
+expect 0 eval selected --data test.txt
+! grep -q optimistic out || fail "other data are said to have selected the model"
+expect 0 eval plain
+! grep -q optimistic out || fail "nothing was selected"
 both mean test.txt --train.average 3 --train.eval_every 2
 expect 0 train --resume --json --out mean
 python3 -c 'import json; assert json.load(open("out"))["test"] == json.load(open("trained.json"))["test"]' ||
