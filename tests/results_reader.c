@@ -342,6 +342,7 @@ static enum oa_error read_entry(oa_context *c, const json_t *entry, int number,
         json_object_get(entry, "floor")); /* files from before there were floors have none */
     OA_TRY(get_number(c, entry, place, "trainable", &e->trainable));
     OA_TRY(get_number(c, entry, place, "frozen", &e->frozen));
+    e->ffn = (long)json_integer_value(json_object_get(entry, "ffn")); /* older files have none */
     OA_TRY(read_step_seconds(c, entry, place, k, e));
     OA_TRY(get_array(c, entry, place, "runs", &runs));
     OA_TRY(check_runs(c, place, (int)json_array_size(runs), k));

@@ -159,6 +159,7 @@ static void equal_parameters(void **state)
         assert_true(fabs(h.k.entries[e].trainable - wanted) <=
                     LAYERS * WIDTH); /* half a unit of every layer */
         assert_int_equal(h.k.entries[e].runs[0].steps, STEPS);
+        assert_int_equal(h.k.entries[e].ffn, ffn_of(&h, e));
     }
     assert_int_equal(ffn_of(&h, 0), 4 * WIDTH);
     assert_true(ffn_of(&h, 1) > 4 * WIDTH);

@@ -66,6 +66,23 @@ static enum oa_error equal_params(struct comparison_session *t, int entry, doubl
     return plan_entry(t, entry, &narrow);
 }
 
+/* Beyond it a comparison is of feed-forward layers as much as of attentions. */
+static const double much_of_the_width = 0.25;
+
+void oa_comparison_log_widths(const struct comparison_session *t)
+{
+    for (int i = 1; i < t->out->count; i++) {
+        double change = (double)t->ffn[i] / (double)t->ffn[0] - 1;
+        if (fabs(change) > much_of_the_width)
+            oa_log(t->c, 0,
+                   "--equal params: the feed-forward layers of \"%s\" are %ld wide, those of "
+                   "\"%s\" %ld (%+.0f %%): what is compared is attention and feed-forward layer "
+                   "together",
+                   oa_entry_name(&t->out->entries[i]), t->ffn[i],
+                   oa_entry_name(&t->out->entries[0]), t->ffn[0], 100 * change);
+    }
+}
+
 /* Attentions that are new to the comparison get their budgets from that of the first. */
 enum oa_error oa_comparison_equalise(struct comparison_session *t)
 {
@@ -79,6 +96,8 @@ enum oa_error oa_comparison_equalise(struct comparison_session *t)
         if (t->place[i] < 0 && equal == OA_EQUAL_FLOPS)
             t->steps[i] = (long)fmax(1, round((double)t->steps[0] * first.flops / plan.flops));
     }
+    for (int i = 0; i < t->out->count; i++)
+        t->out->entries[i].ffn = t->ffn[i];
     return OA_OK;
 }
 

@@ -161,6 +161,7 @@ static enum oa_error begin_in_folder(struct comparison_session *t)
     int added;
     OA_TRY(plan_budgets(t, &added));
     OA_TRY(log_initial_values(t));
+    oa_comparison_log_widths(t);
     if (t->r->overwrite)
         OA_TRY(oa_overwrite(t->c, t->r->folder, &oa_comparison_folder));
     for (int i = 0; i < t->out->count; i++)

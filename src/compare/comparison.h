@@ -35,6 +35,7 @@ struct oa_tuned {
 struct oa_entry {
     char *attention;          /* canonical form */
     double trainable, frozen; /* parameters */
+    long ffn;                 /* feed-forward width; 0: not known */
     bool uniform;             /* the uniform baseline, which is compared and not ranked */
     struct oa_run *runs;      /* [seeds] */
     struct oa_tuned *tuned;   /* [oa_tunings()]; NULL: not tuned */

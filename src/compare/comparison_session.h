@@ -71,6 +71,8 @@ void oa_comparison_set_initial_run(const struct comparison_session *t, int entry
 
 /* Members that the comparison has already (place >= 0) keep their budgets. */
 enum oa_error oa_comparison_equalise(struct comparison_session *t);
+/* Logs which attentions have feed-forward layers of a width that is far from the first one's. */
+void oa_comparison_log_widths(const struct comparison_session *t);
 bool oa_comparison_by_time(const struct comparison_session *t);
 /* Equal time is known when the first attention's run of that seed is; that must not have failed. */
 bool oa_comparison_budget_known(const struct comparison_session *t, int entry, int seed);

@@ -222,6 +222,7 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
         oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
                             "and outputs learned as in the others; it is compared, not ranked.\n");
     table_add_seeds_needed(k, s, out);
+    oa_report_widths(k, out);
     oa_tuning_notes(k, s, out);
     oa_report_dropout(k, s, out);
 }

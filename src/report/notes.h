@@ -30,6 +30,8 @@ void oa_fixed_sources_sentence(const struct oa_comparison *k, const struct oa_su
 void oa_machines_sentence(const struct oa_comparison *k, struct oa_text *out);
 void oa_validation_sentence(const struct oa_comparison *k,
                             struct oa_text *out); /* " Losses are measured on …"; none: nothing */
+/* A line about the widths of feed-forward layers, where --equal params made them differ. */
+void oa_report_widths(const struct oa_comparison *k, struct oa_text *out);
 /* A line for each attention that has no weights for the comparison's attention dropout to drop;
  * nothing when it is 0. */
 void oa_report_dropout(const struct oa_comparison *k, const struct oa_summary *s,

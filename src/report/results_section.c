@@ -177,6 +177,7 @@ static void add_dropout(const struct oa_comparison *k, const struct oa_summary *
 {
     struct oa_text notes;
     oa_text_init(&notes, out->context);
+    oa_report_widths(k, &notes);
     oa_report_dropout(k, s, &notes);
     if (notes.length) {
         oa_text_printf(out, "<p>");

@@ -335,6 +335,7 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
     set(c, entry, "floor", json_boolean(k->entries[i].uniform));
     set(c, entry, "trainable", oa_json_number(k->entries[i].trainable));
     set(c, entry, "frozen", oa_json_number(k->entries[i].frozen));
+    set(c, entry, "ffn", k->entries[i].ffn ? json_integer(k->entries[i].ffn) : json_null());
     set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
     set(c, entry, "statistics", standing_json(c, k, s, i));
     set(c, entry, "test", test_json(c, k, i));

@@ -75,6 +75,19 @@ for equal in tokens time params flops; do
     flops) holds 's == 12 && r > 12' steps; holds 's < r' trainable; holds 's - r < step && r - s < step' flops ;;
     esac
 done
+# Which feed-forward layers were changed for it, and by how much; from a quarter on that is a notice. Softmax attention has
+# two matrices of 16 × 16 where random attention has two maps of 64 × 64 (heads: 2): 7680 parameters are 240 columns of
+# a feed-forward layer of two matrices 16 wide.
+says_wrapped equal-params/report.md 'Parameters were made equal by the width of the feed-forward layers: softmax [0-9]*, random [0-9]* ([−+]'
+expect 0 compare $options --equal params --model.width 16 --model.heads 2 --model.context 64 --attention random \
+    --attention softmax --compare.uniform_baseline off --out widened
+says err 'the feed-forward layers of "softmax" are 304 wide, those of "random" 64 (+375 %)'
+for file in out widened/report.md widened/report.html; do
+    says_wrapped $file 'width of the feed-forward layers: random 64, softmax 304 (+375 %)'
+done
+[ "$(grep -o '"ffn": [1-9][0-9]*' widened/results.json | tr -dc '0-9\n' | tr '\n' ' ')" = "64 304 " ] || fail "results.json has other widths"
+expect 0 compare $options --equal tokens --attention softmax --attention random --out equal-tokens
+! grep -q 'feed-forward' out err || fail "nothing was changed"
 expect 0 compare $options --equal time --train.seconds 0.05 --attention softmax --out time
 says out 'CPU'
 says time/runs/attention-01/seed-1/pace.json '"seconds":0.05'
