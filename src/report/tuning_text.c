@@ -159,6 +159,30 @@ static void say_method(const struct oa_comparison *k, struct oa_text *out)
         oa_text_printf(out, " %s", shared_luck);
 }
 
+/* The most steps of a run that did not fail; trials of the tunings of the attention, or its runs.
+ */
+static long most_steps(const struct oa_run *runs, int count)
+{
+    long most = 0;
+    for (int i = 0; i < count; i++)
+        if (!runs[i].failed && !runs[i].absent && runs[i].steps > most)
+            most = runs[i].steps;
+    return most;
+}
+
+/* Of the first attention: compare.tune_steps is for it. */
+static void say_shorter(const struct oa_comparison *k, struct oa_text *out)
+{
+    const struct oa_tuned *u = oa_tuned_of(k, 0, 0);
+    long trial = u->chosen < 0 ? 0 : most_steps(u->trials, u->grid.cells * k->tuning.seeds);
+    long run = most_steps(k->entries[0].runs, k->seeds);
+    if (trial && trial < run)
+        oa_text_printf(out,
+                       " Tuning runs were shorter than those of the comparison, %ld steps instead "
+                       "of %ld, which favours large learning rates.",
+                       trial, run);
+}
+
 static void say_added(const struct oa_comparison *k, struct oa_text *out)
 {
     int least, most, added = count_cells(k, &least, &most);
@@ -242,6 +266,7 @@ void oa_tuning_notes(const struct oa_comparison *k, const struct oa_summary *s, 
     if (!k->tuning.grid.options)
         return;
     say_method(k, out);
+    say_shorter(k, out);
     say_added(k, out);
     say_cost(k, out);
     oa_text_printf(out, "\n");

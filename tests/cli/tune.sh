@@ -171,4 +171,6 @@ says err 'needs compare.tune_steps'
 [ ! -e time ] || fail "a refused start left a folder"
 expect 0 compare $options --attention softmax --attention random --equal time --compare.tune "$rates" \
     --compare.tune_steps 7 --out time --quiet
+says_wrapped time/report.md 'Tuning runs were shorter than those of the comparison, 7 steps instead of [0-9]*,'
+! grep -q 'Tuning runs were shorter' whole/report.md || fail "runs of the same length are called shorter"
 says time/tune/attention-02/train.lr=0.01/seed-1000001/result.json '"steps":7'
