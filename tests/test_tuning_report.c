@@ -103,6 +103,113 @@ static void test_words(void **state)
     oa_close(c);
 }
 
+/* ---- each seed tuned for itself ---- */
+
+/* The best rate of each attention and seed; those of the second try 0.03 as well, where its third
+ * seed is best. */
+static const double best_rates[THREE][3] = { { 0.001, 0.001, 0.001 },
+                                             { 0.001, 0.01, 0.03 },
+                                             { 0.01, 0.001, 0.01 } };
+
+static double nested_loss(int entry, int seed, double rate)
+{
+    return 2 + 0.125 * seed + 0.25 * fabs(log10(rate / best_rates[entry][seed]));
+}
+
+static void make_nested(oa_context *c, struct oa_comparison *k)
+{
+    make_comparison(c, six_attentions, THREE, 3, k);
+    assert_int_equal(oa_grid_parse(c, "train.lr=0.001,0.01", &k->tuning.grid), OA_OK);
+    k->tuning.per_seed = true;
+    k->tuning.extend = 1;
+    k->tuning.seeds = 1;
+    k->tuning.fraction = 0.1;
+    k->tuning.valid_tokens = 1000;
+    for (int i = 0; i < THREE; i++) {
+        k->entries[i].tuned = oa_alloc(c, 3 * sizeof *k->entries[i].tuned);
+        for (int s = 0; s < 3; s++) {
+            struct oa_tuned *u = &k->entries[i].tuned[s];
+            u->grid = k->tuning.grid;
+            if (i == 1 && s == 2)
+                oa_grid_add(&u->grid, 0, "0.03");
+            u->trials = oa_alloc(c, (size_t)u->grid.cells * sizeof *u->trials);
+            for (int cell = 0; cell < u->grid.cells; cell++) {
+                double rate = 0;
+                assert_true(oa_parse_real(oa_grid_value(&u->grid, cell, 0), &rate));
+                u->trials[cell] = (struct oa_run){ .seed = (uint64_t)(1000001 + s),
+                                                   .steps = 100,
+                                                   .flops = 1e6,
+                                                   .valid_loss = nested_loss(i, s, rate) };
+            }
+            u->chosen = oa_trial_best(k, u);
+        }
+    }
+}
+
+static void test_nested_words(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_comparison k;
+    make_nested(c, &k);
+    char *t = report(c, &k, oa_report_markdown);
+    expect(t, "| lr=0.001 |");
+    expect(t, "| lr=0.001 (1), 0.01 (1), 0.03 (1) |");
+    expect(t, "| lr=0.01 (2), 0.001 (1) |"); /* the most frequent one first */
+    expect(t, "Tuned for each attention and seed: train.lr, the best of 2 to 3 settings on a "
+              "held-out part of the training text (19 runs with 19.0M FLOPs, in addition to the ");
+    expect(t, "Tuned for each attention and each seed of the comparison: train.lr of 0.001, 0.01; "
+              "chosen by the mean loss over 1 seed of its own, other than those of the comparison");
+    expect(t, "Where the best value was the smallest or largest, more were tried, at most 1 of an "
+              "option: 1 in all.");
+    expect(t, "Cost of tuning: 19 runs, 1900 steps, 19.0M FLOPs");
+    expect(t, "The best train.lr of softmax is the smallest that was tried with 3 of 3 seeds: try "
+              "smaller ones.");
+    expect(t, "The best train.lr of local(window=64) is the smallest or the largest that was "
+              "tried with 3 of 3 seeds: try smaller and larger ones.");
+    assert_null(strstr(t, "luck of that choice is in no interval"));
+    oa_free(t);
+    oa_comparison_free(&k);
+    oa_close(c);
+}
+
+static void expect_same_again(oa_context *c, const char *json, const char *page)
+{
+    struct oa_comparison back;
+    assert_int_equal(oa_comparison_from_json(c, json, &back), OA_OK);
+    char *again = report(c, &back, oa_report_json);
+    assert_string_equal(again, json);
+    oa_free(again);
+    again = report(c, &back, oa_report_html);
+    assert_string_equal(again, page);
+    oa_free(again);
+    oa_comparison_free(&back);
+}
+
+/* Means over the seeds that tried a value, by hand: the second attention has 2 and 2.375 and 2.25 +
+ * 0.25 · 1.4771 at 0.001. */
+static void test_nested_page(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_comparison k;
+    make_nested(c, &k);
+    char *page = report(c, &k, oa_report_html), *json = report(c, &k, oa_report_json);
+    expect(page, "<td>train.lr=0.001</td>");
+    expect(page, ">2.3314<");     /* (2 + 2.375 + 2.6193) / 3 */
+    expect(page, ">2.2500 (1)<"); /* 0.03, of one seed */
+    expect(page, "The choice of every seed");
+    expect(page, "<td>train.lr=0.03</td>");
+    expect(page, "Means over the seeds that tried a value.");
+    expect(page, "Each seed chose for itself");
+    expect(json, "\"per\": \"seed\"");
+    expect_same_again(c, json, page);
+    oa_free(page);
+    oa_free(json);
+    oa_comparison_free(&k);
+    oa_close(c);
+}
+
 /* Points of the line of an entry in the chart of that name: x0 y0 x1 y1 … */
 static void line_of(const char *page, const char *figure, int entry, double *points, int count)
 {
@@ -238,6 +345,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_choice),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_nested_words),
+        cmocka_unit_test(test_nested_page),
         cmocka_unit_test(test_charts),
         cmocka_unit_test(test_choices_have_no_chart),
         cmocka_unit_test(test_without_tuning_nothing_is_said),
