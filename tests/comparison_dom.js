@@ -192,36 +192,55 @@ all('#differences svg.oa').forEach((svg) => {
 if (results.tuning) {
   const grid = results.tuning.grid.split(';').map((o) => plain(o.split('=')[0]));
   const tables = all('#tuning table');
+  const tunings = (e) => e.tuning.by_seed || [e.tuning];
+  const mean = (numbers) => numbers.reduce((a, b) => a + b, 0) / numbers.length;
+  // Of the tunings of an attention that have such a cell the mean of its loss; null: one of them diverged.
+  const meanOf = (e, cellOf) => {
+    const losses = tunings(e).map(cellOf).filter((c) => c).map((c) => c.loss);
+    return { count: losses.length, loss: losses.includes(null) ? null : mean(losses) };
+  };
   bodyRows(tables[0]).forEach((cells, i) => {
     const e = order[i], at = `tuning, ${name(e)}`;
     check(plain(cells[0].textContent) === name(e), `${at}: name`);
-    for (const [key, value] of Object.entries(e.tuning.values))
-      check(plain(cells[1].textContent).split(' ').some((v) => v.split('=')[0] === key.split('.')[1] &&
-        (v.split('=')[1] === value || Number(v.split('=')[1]) === value)), `${at}: chosen ${key}`);
-    says(cells[2].textContent, e.tuning.cells[e.tuning.chosen].loss, at);
-    for (const [key, edge] of Object.entries(e.tuning.edges))
-      check(cells[3].textContent.includes(`The best ${key} of ${name(e)}`) && cells[3].textContent.includes(edge), `${at}: edge`);
+    for (const choice of e.tuning.choices)
+      for (const [key, value] of Object.entries(choice.values))
+        check(plain(cells[1].textContent).split(/;? (?=[a-z_]+=)/).some((part) => part.split('=')[0] === key.split('.')[1] &&
+          part.split('=')[1].split(', ').some((v) => Number(v.split(' ')[0]) === value || v.split(' ')[0] === value)),
+          `${at}: chosen ${key}`);
+    says(cells[2].textContent, meanOf(e, (t) => t.cells[t.chosen]).loss, at);
+    for (const t of tunings(e))
+      for (const [key, edge] of Object.entries(t.edges))
+        check(cells[3].textContent.includes(`The best ${key} of ${name(e)}`) && cells[3].textContent.includes(edge), `${at}: edge`);
     check(Number(cells[4].textContent) === e.tuning.cost.runs, `${at}: runs`);
     says(cells[6].textContent, e.tuning.cost.flops, at + ', FLOPs');
     says(cells[7].textContent, e.tuning.cost.processor_seconds, at + ', time');
   });
-  bodyRows(tables[1]).forEach((cells, cell) => order.forEach((e, i) => {
-    const loss = e.tuning.cells[cell].loss, at = `tried, ${name(e)}, ${cells[0].textContent}`;
-    if (loss === null) check(plain(cells[i + 1].textContent) === 'diverged', at);
-    else says(cells[i + 1].textContent, loss, at);
+  const label = (values) => grid.map((key) => `${key}=${values[key]}`).join(',');
+  bodyRows(tables[1]).forEach((cells) => order.forEach((e, i) => {
+    const row = plain(cells[0].textContent), at = `tried, ${name(e)}, ${row}`, shown = plain(cells[i + 1].textContent);
+    const { count, loss } = meanOf(e, (t) => t.cells.find((c) => label(c.values) === row));
+    if (!count) check(shown === '–', at);
+    else if (loss === null) check(shown === 'diverged', at);
+    else says(shown.split(' ')[0], loss, at);
+    if (count) check(shown.includes('(') === count < tunings(e).length, `${at}: of how many seeds`);
+  }));
+  if (results.tuning.per === 'seed') bodyRows(tables[2]).forEach((cells) => order.forEach((e, i) => {
+    const own = e.tuning.by_seed.find((t) => t.seed === Number(cells[0].textContent));
+    check(plain(cells[i + 1].textContent) === (own ? label(own.values) : '–'), `choice of seed ${cells[0].textContent}, ${name(e)}`);
   }));
   all('#tuning figure[id^=sensitivity]').forEach((figure, option) => all('svg.oa', figure).forEach((svg) => {
     const y = scaleOf(svg, false);
     all('circle.hit', svg).forEach((dot) => {
-      const e = results.entries[Number(dot.dataset.series)], lines = tips(dot), value = lines[1].split(': ')[1];
-      const cell = e.tuning.cells.find((c) => grid.every((key, k) =>
-        Number(c.values[key]) === (k === option ? Number(value) : Number(e.tuning.values[key]))));
-      check(lines[0] === name(e) && cell, `sensitivity: ${lines.join(', ')}`);
-      if (!cell) return;
-      says(lines[2].split(': ')[1], cell.loss, `sensitivity, ${name(e)}`);
-      near(number(dot, 'cy'), y.at(cell.loss), `sensitivity, ${name(e)}`, 0.35);
+      const e = results.entries[Number(dot.dataset.series)], lines = tips(dot), value = Number(lines[1].split(': ')[1]);
+      const { count, loss } = meanOf(e, (t) => t.cells.find((c) => grid.every((key, k) =>
+        k === option ? Number(Number(c.values[key]).toPrecision(4)) === Number(value.toPrecision(4)) : c.values[key] === t.values[key])));
+      check(lines[0] === name(e) && count, `sensitivity: ${lines.join(', ')}`);
+      if (!count) return;
+      says(lines[2].split(': ')[1], loss, `sensitivity, ${name(e)}`);
+      near(number(dot, 'cy'), y.at(loss), `sensitivity, ${name(e)}`, 0.35);
     });
-    check(all('circle.dot', svg).length === results.entries.length, 'sensitivity: a dot for each choice');
+    const chosen = results.entries.map((e) => new Set(e.tuning.choices.map((c) => c.values[grid[option]])).size);
+    check(all('circle.dot', svg).length === chosen.reduce((a, b) => a + b, 0), 'sensitivity: a dot for each choice');
   }));
 }
 

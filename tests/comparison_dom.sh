@@ -19,7 +19,7 @@ comparison() { # FOLDER OPTION...
     shift
     "$orthant" compare --config options.yaml --quiet --out "$out" --attention softmax --attention linear \
         --attention "local(window=4)" --attention "random + softmax" --compare.tune \
-        "train.lr=0.003,0.03;model.dropout=0,0.1" --compare.tune_per once --compare.tune_extend 0 --compare.vary each --compare.vary_seeds 3 "$@" >/dev/null 2>err ||
+        "train.lr=0.003,0.03;model.dropout=0,0.1" --compare.vary each --compare.vary_seeds 3 "$@" >/dev/null 2>err ||
         { cat err >&2; exit 1; }
 }
 
@@ -67,7 +67,7 @@ lie '"front_speed": true' '"front_speed": false' speed
 lie '"ratio": \([0-9]\)' '"ratio": 1\1' spread
 lie '"verdict_text": "[a-z ]*"' '"verdict_text": "identical"' pairs
 lie '"margin": 0.05' '"margin": 0.06' differences
-lie '"chosen": 3' '"chosen": 0' tuning
+lie '"chosen": [1-9]' '"chosen": 0' tuning
 
 # Attentions with different numbers of seeds: what is read next to one another is adjusted for missing ones.
 comparison tests --until-resolved --baseline linear --margin 0.15 --compare.max_seeds 9

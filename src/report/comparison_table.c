@@ -67,9 +67,10 @@ static bool is_too_wide(const struct oa_table *t, int limit)
 static bool leave_out_one(struct oa_shown_column *columns, int *count)
 {
     static const unsigned char spared[] = {
-        OA_COLUMN_BITS,    OA_COLUMN_ASKED_P,  OA_COLUMN_SECONDS_PER_STEP, OA_COLUMN_STEPS,
-        OA_COLUMN_SECONDS, OA_COLUMN_FROZEN,   OA_COLUMN_TOKENS,           OA_COLUMN_FLOPS,
-        OA_COLUMN_MEASURE, OA_COLUMN_OWN_SCORE
+        OA_COLUMN_BITS,      OA_COLUMN_ASKED_P, OA_COLUMN_SECONDS_PER_STEP,
+        OA_COLUMN_STEPS,     OA_COLUMN_SECONDS, OA_COLUMN_FROZEN,
+        OA_COLUMN_TOKENS,    OA_COLUMN_FLOPS,   OA_COLUMN_MEASURE,
+        OA_COLUMN_OWN_SCORE, OA_COLUMN_TUNED
     };
     for (size_t i = 0; i < sizeof spared; i++)
         for (int c = *count - 1; c >= 0; c--) {
@@ -103,7 +104,7 @@ static void name_other_columns(const struct oa_shown_column *all, int count,
 {
     const char *before = "Also in report.md: ";
     for (int i = 0; i < count; i++) {
-        if (is_shown(&all[i], shown, n))
+        if (is_shown(&all[i], shown, n) || all[i].name == OA_COLUMN_TUNED) /* which has a line */
             continue;
         oa_text_printf(out, "%s", before);
         for (const char *at = all[i].title; *at; at++)
@@ -114,6 +115,23 @@ static void name_other_columns(const struct oa_shown_column *all, int count,
         before = ", ";
     }
     if (*before == ',')
+        oa_text_printf(out, ".\n");
+}
+
+/* Where the table has no room for it: each attention with the values that were chosen for it. */
+static void add_tuned_line(const struct oa_comparison *k, const struct oa_summary *s,
+                           const struct oa_shown_column *all, int count,
+                           const struct oa_shown_column *shown, int n, struct oa_text *out)
+{
+    bool missing = false;
+    for (int i = 0; i < count; i++)
+        missing = missing || (all[i].name == OA_COLUMN_TUNED && !is_shown(&all[i], shown, n));
+    for (int i = 0; missing && i < s->count; i++) {
+        oa_text_printf(out,
+                       "%s%s: ", i ? "; " : "Tuned: ", oa_entry_name(&k->entries[s->order[i]]));
+        oa_tuned_values(k, s->order[i], out);
+    }
+    if (missing)
         oa_text_printf(out, ".\n");
 }
 
@@ -145,6 +163,7 @@ static void add_table_text(const struct oa_comparison *k, const struct oa_summar
         oa_text_printf(notes, "%s: no significant difference at the level of 5 %%\n",
                        oa_not_significant);
     name_other_columns(all, most, shown, n, notes);
+    add_tuned_line(k, s, all, most, shown, n, notes);
     oa_table_free(&t);
 }
 
