@@ -153,6 +153,8 @@ static enum oa_error check_runs(struct comparison_session *t)
         oa_run_free(run);
         *run = (struct oa_run){ .seed = seed, .absent = true };
     }
+    for (int i = 0; oa_comparison_tuned(t) && i < t->out->count * oa_tunings(t->out); i++)
+        oa_tuned_of(t->out, i % t->out->count, i / t->out->count)->chosen = -1; /* likewise */
     return OA_OK;
 }
 
