@@ -91,7 +91,11 @@ static void log_round(const struct until *u, const struct oa_summary *s)
     oa_text_init(&line, u->c);
     oa_text_printf(&line, "round %d: ", u->k->until.rounds + 1);
     add_open_questions(u, s, &line);
-    oa_text_printf(&line, "; %d run%s to train", count_untrained(u), oa_plural(count_untrained(u)));
+    oa_text_printf(&line, "; %d run%s to train%s", count_untrained(u),
+                   oa_plural(count_untrained(u)),
+                   !u->k->tuning.per_seed || !u->k->tuning.grid.options ? ""
+                   : count_untrained(u) == 1                            ? ", tuned before"
+                                                                        : ", each tuned before");
     if (predicted_seconds(u) > 0)
         oa_text_printf(&line, ", about %s", oa_number_seconds(number, predicted_seconds(u)));
     if (u->k->until.budget > 0)
