@@ -186,6 +186,34 @@ static void expect_same_again(oa_context *c, const char *json, const char *page)
     oa_comparison_free(&back);
 }
 
+/* Two trials that take half as long as a run: a seed more costs twice as much as without tuning. */
+static void test_more_seeds_are_tuned_too(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_comparison k;
+    struct oa_summary s;
+    make_nested(c, &k);
+    k.entries[1].runs[0].valid_loss = k.entries[0].runs[0].valid_loss + 0.1; /* an open question */
+    for (int i = 0; i < THREE; i++) {
+        double mean = 0;
+        for (int seed = 0; seed < 3; seed++)
+            mean += k.entries[i].runs[seed].seconds / 3;
+        for (int seed = 0; seed < 3; seed++)
+            for (int cell = 0; cell < 2; cell++)
+                k.entries[i].tuned[seed].trials[cell].seconds = mean / 2;
+    }
+    assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
+    double tuned = s.advice.seconds;
+    oa_summary_free(&s);
+    k.tuning.grid.options = 0;
+    assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
+    assert_true(s.advice.seconds > 0 && fabs(tuned / s.advice.seconds - 2) < 1e-9);
+    oa_summary_free(&s);
+    oa_comparison_free(&k);
+    oa_close(c);
+}
+
 /* Means over the seeds that tried a value, by hand: the second attention has 2 and 2.375 and 2.25 +
  * 0.25 · 1.4771 at 0.001. */
 static void test_nested_page(void **state)
@@ -347,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_nested_words),
         cmocka_unit_test(test_nested_page),
+        cmocka_unit_test(test_more_seeds_are_tuned_too),
         cmocka_unit_test(test_charts),
         cmocka_unit_test(test_choices_have_no_chart),
         cmocka_unit_test(test_without_tuning_nothing_is_said),

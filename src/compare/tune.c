@@ -522,10 +522,12 @@ enum oa_error oa_comparison_tune_announce(struct comparison_session *t)
     if (tuning->seeds > 1)
         oa_text_printf(&line, " × %d runs", tuning->seeds);
     if (tuning->per_seed)
-        oa_text_printf(&line, " × %s%ld seeds",
-                       t->r->options->compare_until_resolved ? "at least " : "", seeds);
-    oa_text_printf(&line, " × %d attentions = %ld runs with %s FLOPs", t->out->count,
-                   each * tunings * t->out->count, oa_number_si(a, trials));
+        oa_text_printf(&line, " × %s%ld seed%s",
+                       t->r->options->compare_until_resolved ? "at least " : "", seeds,
+                       oa_plural(seeds));
+    oa_text_printf(&line, " × %d attention%s = %ld runs with %s FLOPs", t->out->count,
+                   oa_plural(t->out->count), each * tunings * t->out->count,
+                   oa_number_si(a, trials));
     if (tuning->extend)
         oa_text_printf(&line, ", more where the best is at an edge");
     oa_text_printf(&line, "; the comparison: %ld runs", count_runs(t));

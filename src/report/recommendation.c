@@ -113,13 +113,20 @@ static int seeds_to_settle(const struct oa_comparison *k, const struct oa_agains
     return alike < different ? alike : different;
 }
 
-static void add_runs(const struct oa_summary *s, int entry, int seeds, struct oa_recommendation *r)
+/* Where each seed tunes for itself, the missing ones will, too. */
+static void add_runs(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                     int seeds, struct oa_recommendation *r)
 {
     const struct oa_standing *e = &s->entries[entry];
+    struct oa_trial_cost tuning = { 0 };
     if (seeds <= e->made)
         return;
     r->open++;
     r->seconds += (seeds - e->made) * (isfinite(e->seconds) ? e->seconds : 0);
+    if (k->tuning.grid.options && k->tuning.per_seed && e->made) {
+        oa_trial_cost_sum(k, entry, &tuning);
+        r->seconds += (seeds - e->made) * tuning.seconds / e->made;
+    }
 }
 
 /* What all open questions need that can be settled: each its own number, what they are compared
@@ -132,11 +139,11 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
         int seeds = a.verdict == OA_AGAINST_UNRESOLVED ? seeds_to_settle(k, &a) : OA_SEEDS_CAP + 1;
         if (seeds > OA_SEEDS_CAP)
             continue;
-        add_runs(s, i, seeds, r);
+        add_runs(k, s, i, seeds, r);
         r->seeds = seeds > r->seeds ? seeds : r->seeds;
     }
     if (r->seeds)
-        add_runs(s, fixed, r->seeds, r);
+        add_runs(k, s, fixed, r->seeds, r);
 }
 
 /* ---- the outcomes ---- */
@@ -256,7 +263,7 @@ struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struc
         r.seconds = 0;
         for (int i = 0; i < s->count; i++)
             if (!s->entries[i].failed)
-                add_runs(s, i, r.seeds, &r);
+                add_runs(k, s, i, r.seeds, &r);
     }
     r.action = oa_action_for(r.outcome, r.saving);
     return r;

@@ -28,6 +28,11 @@ for file in out whole/report.md whole/report.html; do
     says_wrapped $file 'Cost of tuning: 6 runs, 120 steps, '
     says_wrapped $file 'is the largest that was tried'
 done
+# What was announced is what it cost.
+trials=$(sed -n 's/^tuning: 3 values or combinations × 2 attentions = 6 runs with \([0-9.]*[MG]\) FLOPs; the comparison: 4 runs with .*/\1/p' err)
+runs=$(sed -n 's/^tuning: .*; the comparison: 4 runs with \([0-9.]*[MG]\) FLOPs$/\1/p' err)
+[ -n "$trials" ] && [ -n "$runs" ] || fail "the plan of the tuning was not announced: $(cat err)"
+says_wrapped out "6 runs with $trials FLOPs, in addition to the $runs of the comparison"
 says whole/report.html 'Sensitivity to train.lr'
 says whole/results.json '"grid": "train.lr=0.001,0.01,0.003"'
 # A pipe gets its first line once something runs: of which trial is a matter of speed.
@@ -82,6 +87,8 @@ done
 # same comes out as without.
 nested="$bare --quiet --attention softmax --attention random --compare.tune $rates"
 expect 0 compare $nested --out nested
+expect 0 compare $bare --attention softmax --attention random --compare.tune $rates --out nested
+says err '^tuning: 3 values or combinations × 2 seeds × 2 attentions = 12 runs with [0-9.]*[MG] FLOPs, more where the best is at an edge; the comparison: 4 runs'
 [ "$(find nested/tune -path '*=0.01/seed-100000[12]/result.json' | wc -l)" -eq 4 ] || fail "not each seed has its trials"
 [ "$(find nested/tune -name result.json | wc -l)" -gt 12 ] || fail "no value was added, though the largest is the best"
 says nested/contest.json '"tuned_by_seed":{"1":{"train.lr":"0[.0-9]*"},"2":{"train.lr":"0[.0-9]*"}}'
