@@ -7,6 +7,8 @@
  *     initial_runs.c      the run of another comparison that each run starts from
  *     budgets.c           equal budgets; the options of a run
  *     tune.c              trials, and the values that each attention takes from them
+ *     tune_options.c      what is tuned, on which part of the text
+ *     trial_specs.c       the runs of a tuning as they are planned
  *     run_spec.c          trains runs in their folders, or reads those that ended
  *     jobs.c              runs in parallel
  *     vary.c              more runs, in which one source of randomness varies alone
@@ -79,7 +81,8 @@ bool oa_comparison_budget_known(const struct comparison_session *t, int entry, i
 enum oa_error oa_comparison_check_budget(struct comparison_session *t, int entry, int seed);
 struct oa_options oa_comparison_options(const struct comparison_session *t, int entry, int seed);
 
-/* ---- tune.c, in this order; without compare.tune they do nothing ---- */
+/* ---- tune.c, tune_options.c and trial_specs.c, in this order; without compare.tune they do
+ * nothing ---- */
 
 /* Reads the options, and what the comparison in the folder began with, before anything is opened.
  */
