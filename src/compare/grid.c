@@ -115,7 +115,7 @@ void oa_grid_add(struct oa_grid *g, int option, const char *value)
 /* ---- which options ---- */
 
 /* Why compare.tune may not vary an option; NULL: it may. Options that change the number of
- * parameters are found by plans (tune.c). */
+ * parameters are found by plans (trial_specs.c). */
 static const char *why_untunable(const struct oa_option_row *row)
 {
     if (row->role & OA_SHARED_BUDGET)
