@@ -275,13 +275,15 @@ static void test_seeds_are_apart(void **state)
         if (strcmp(row->section, "compare") == 0 && strcmp(row->name, "seeds") == 0)
             seeds = (long)row->high; /* no comparison has more */
     assert_true(seeds >= 1000);
-    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
-        for (int number = 0; number < 100; number++) { /* compare.tune_seeds of one tuning */
-            long seed = oa_trial_seed(firsts[i], number);
+    for (size_t f = 0; f < sizeof firsts / sizeof *firsts; f++)
+        for (int i = 0; i < 400; i++) { /* the first and the last of 1000 tunings of 100 seeds */
+            int number = i < 200 ? i : 100000 - 400 + i;
+            long seed = oa_trial_seed(firsts[f], number);
             assert_true(seed >= 0 && seed <= most);
-            assert_false(seed >= firsts[i] && seed < firsts[i] + seeds);
-            for (int other = 0; other < number; other++)
-                assert_true(oa_trial_seed(firsts[i], other) != seed);
+            assert_false(seed >= firsts[f] && seed < firsts[f] + seeds);
+            for (int other = 0; other < i; other++)
+                assert_true(oa_trial_seed(firsts[f], other < 200 ? other : 100000 - 400 + other) !=
+                            seed);
         }
 }
 

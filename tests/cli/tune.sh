@@ -38,6 +38,7 @@ says whole/results.json '"grid": "train.lr=0.001,0.01,0.003"'
 # A pipe gets its first line once something runs: of which trial is a matter of speed.
 expect 0 compare $options --attention softmax --compare.tune "train.lr=0.01,0.001" --compare.tune_steps 400 --out lines
 says err '\[[12]/2\] tuning softmax, train.lr=0.0'
+says err '^tuning: about [0-9.]* [a-zµ ]*, and [0-9.]* [a-zµ ]* for the 2 runs of the comparison, by the first 2 runs$'
 says lines/runs/attention-01/seed-1/config.json '"lr": 0.01' # the first value is a choice, too
 
 # The same again makes nothing anew.
