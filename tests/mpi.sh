@@ -313,8 +313,9 @@ told 1 INT 130 2 $all
 
 # ---- comparisons
 
-weights() { # FOLDER: digests of all runs, trials too
-    (cd "$1" && find . -name result.json | sort | xargs grep -o '"weights": *"[0-9a-f]*"')
+weights() { # FOLDER: digests of all runs, trials too, and of the items of those that have some
+    (cd "$1" && find . -name result.json | sort | xargs grep -o '"weights": *"[0-9a-f]*"' &&
+        find . -name items.safetensors | sort | xargs sha256sum)
 }
 
 results() { # FOLDER

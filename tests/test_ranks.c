@@ -52,13 +52,27 @@ struct validation {
                     -1: none */
     bool late;   /* with its last batch instead */
     double loss; /* of one rank alone */
-    long batches, *made; /* of each rank */
+    struct oa_items items; /* likewise; to be freed */
+    long batches, *made;   /* of each rank */
 };
 
 /* Those of a rank, of the loss. */
 static long share_of(const struct validation *v, int size, int rank)
 {
     return v->batches / size + (rank < v->batches % size);
+}
+
+/* Of every rank, bit for bit those of one alone; their means are the scores. */
+static void same_items(const struct oa_run *run, const struct validation *v)
+{
+    const struct oa_items *x = &run->items;
+    assert_true(x->count > 0 && x->count == v->items.count);
+    for (int m = 0; m <= v->scored; m++) {
+        double score = m ? run->scores[1] : run->valid_loss;
+        assert_memory_equal(x->measured[m], v->items.measured[m],
+                            (size_t)x->count * sizeof *x->measured[m]);
+        assert_true(fabs(oa_items_score(x, m) - score) <= 1e-13 * score);
+    }
 }
 
 static double validate(oa_context *c, struct oa_cluster *cluster, struct validation *v)
@@ -89,13 +103,19 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
                                .side = OA_VALIDATION,
                                .batches = &batches,
                                .judged = v->scored,
+                               .itemised = true,
                                .title = "test" };
     assert_int_equal(oa_batches_cover(&batches, w.tokenizer, (uint64_t)v->tokens, &e.cover), OA_OK);
     oa_context_defer_stop(c, cluster != NULL);
     assert_int_equal(oa_evaluate(&e, &run), OA_OK);
     v->made[oa_rank_of(cluster)] = k.made;
-    if (!cluster)
+    if (!cluster) {
         v->batches = e.cover.batches;
+        v->items = run.items;
+        run.items = (struct oa_items){ 0 };
+    } else if (isfinite(run.valid_loss)) {
+        same_items(&run, v);
+    }
     oa_run_free(&run);
     oa_tape_free(&tape);
     oa_batches_close(k.batches);
@@ -133,6 +153,7 @@ static void test_a_validation_is_shared_out(void **state)
                 assert_true(ranks[r].result == v.loss);
                 assert_int_equal(made[r], share_of(&v, size, r));
             }
+            oa_items_free(&v.items);
         }
 }
 
@@ -169,6 +190,7 @@ static void test_a_stop_in_scores_is_one_of_all(void **state)
             assert_int_equal(made[r], share_of(&v, 3, r) + (v.stopped < 0 ? v.batches : 2));
         }
     }
+    oa_items_free(&v.items);
 }
 
 /* Nothing is left to be stopped: what was asked for too late changes nothing. */
@@ -186,6 +208,7 @@ static void test_a_stop_after_the_last_batch_is_none(void **state)
     on_ranks(2, 60, validate_body, &v, ranks);
     for (int r = 0; r < 2; r++)
         assert_true(ranks[r].result == v.loss && made[r] == share_of(&v, 2, r) + v.batches);
+    oa_items_free(&v.items);
 }
 
 /* ---- a run ---- */

@@ -129,7 +129,9 @@ static enum oa_error spec_of_cell(const struct comparison_session *t, int entry,
     char folder[64];
     snprintf(folder, sizeof folder, "runs/attention-%02d/seed-%ld", t->place[entry] + 1,
              o.train_seed);
-    return oa_comparison_spec(t, entry, &o, &t->workload, folder, out);
+    OA_TRY(oa_comparison_spec(t, entry, &o, &t->workload, folder, out));
+    out->itemised = true;
+    return OA_OK;
 }
 
 /* Checks existing runs, as far as their options are known, before anything is written: a refused

@@ -24,6 +24,7 @@ struct oa_rank_command {
     struct oa_origin origin; /* what its texts must be */
     double held_out;         /* as in struct oa_run_spec */
     double trainable, frozen;
+    bool itemised;
     long number, count;
     char folder[OA_PATH], title[OA_OPTION_TEXT];
 };

@@ -44,6 +44,7 @@ static enum oa_error send_run(struct oa_cluster *cl, const struct oa_run_spec *s
                                    .held_out = spec->held_out,
                                    .trainable = spec->trainable,
                                    .frozen = spec->frozen,
+                                   .itemised = spec->itemised,
                                    .number = spec->number,
                                    .count = spec->count };
     snprintf(o->folder, sizeof o->folder, "%s", spec->folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A run as JSON, and back. */
-#include "compare/run_result.h"
+#include "compare/run_items.h"
 
 #include "base/checksum.h"
 #include "base/json_read.h"
@@ -299,6 +299,7 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
     OA_TRY(check_against_pace(c, folder, path, run));
     OA_TRY(check_against_model(c, folder, path, run));
     OA_TRY(check_run_config(c, folder));
+    OA_TRY(oa_run_items_load(c, folder, task->measures, run));
     return oa_run_check_begun(c, folder, fingerprint);
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/folder_lock.h"
 #include "compare/jobs.h"
-#include "compare/run_result.h"
+#include "compare/run_items.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -133,6 +133,7 @@ static enum oa_error train_as_result(oa_context *c, const struct oa_run_spec *sp
                                   .folder = spec->folder,
                                   .resume = true,
                                   .exact = true,
+                                  .itemised = spec->itemised,
                                   .title = spec->title,
                                   .run = spec->number,
                                   .runs = spec->count,
@@ -167,8 +168,10 @@ static enum oa_error train_and_save(oa_context *c, const struct oa_run_spec *spe
     OA_TRY(oa_cluster_agree(spec->group, e));
     OA_TRY(train_as_result(c, spec, run));
     name_machines(c, spec->options.train_precision, begun, here, run);
-    if (!run->failed)
+    if (!run->failed) {
         OA_TRY(oa_run_weights(c, spec->folder, run));
+        OA_TRY(oa_run_items_save(c, spec->folder, spec->workload->task->measures, run));
+    }
     return oa_run_save(c, spec->folder, fingerprint, spec->workload->task->measures, run);
 }
 

@@ -33,6 +33,7 @@ struct oa_run_spec {
                           options decide */
     const char *title; /* for progress lines */
     double trainable, frozen; /* parameters: a part of the fingerprint */
+    bool itemised;            /* items.safetensors is wanted (run_items.h) */
     char folder[OA_PATH];
     long number, count;       /* "run 3 of 18" */
     struct oa_cluster *group; /* ranks that train it together (dispatch.h); NULL: one */

@@ -199,6 +199,7 @@ static enum oa_error train_command(struct worker_rank *s)
                                 .group = part,
                                 .trainable = o->trainable,
                                 .frozen = o->frozen,
+                                .itemised = o->itemised,
                                 .number = o->number,
                                 .count = o->count,
                                 .on_progress = report_progress,

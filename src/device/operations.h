@@ -507,6 +507,7 @@ struct oa_linear_loss {
     const double *value;     /* [rows]; NULL: there are targets */
     double smoothing, scale; /* scale: usually 1 / number of targets of the whole step */
     void *dx, *dw, *dbias;   /* act, overwritten; real, added to. NULL: no gradient */
+    double *losses;          /* host [rows]: of each row, 0 of an ignored one; NULL: not wanted */
 };
 
 /* One parameter's Adafactor update (cpu_adafactor.c has the formulas). */

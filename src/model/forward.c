@@ -199,22 +199,60 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
     return oa_linear_loss_op(t, hidden, m->embedding, NULL, targets);
 }
 
-double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale)
+static double forward_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                           struct oa_targets *targets)
 {
     oa_tensor *hidden = batch_hidden(t, m, batch);
-    struct oa_targets targets = { .smoothing = t->train ? m->options.train_label_smoothing : 0,
-                                  .scale = scale };
     if (!hidden)
         return 0;
     oa_tape_at(t, NULL, "the output layer", -1);
     if (m->form.output == OA_OUTPUT_TOKENS)
-        return forward_token_loss(t, m, batch, hidden, &targets);
+        return forward_token_loss(t, m, batch, hidden, targets);
     if (m->form.output == OA_OUTPUT_CLASSES)
-        targets.id = batch->label;
+        targets->id = batch->label;
     else
-        targets.value = batch->value;
+        targets->value = batch->value;
     return oa_linear_loss_op(t, forward_pool(t, m, hidden, batch), m->classifier,
-                             m->classifier_bias, &targets);
+                             m->classifier_bias, targets);
+}
+
+double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale)
+{
+    struct oa_targets targets = { .smoothing = t->train ? m->options.train_label_smoothing : 0,
+                                  .scale = scale };
+    return forward_loss(t, m, batch, &targets);
+}
+
+/* ---- losses of the rows of a batch ---- */
+
+/* Of the positions only those with a target have a loss in `losses` where the model has an encoder,
+ * otherwise all. */
+static void sum_token_losses(const struct oa_model *m, const struct oa_batch *b,
+                             const double *losses, struct oa_row_loss *out)
+{
+    for (long i = 0, at = 0; i < (long)b->rows * b->length; i++) {
+        bool target = b->target[i] >= 0;
+        out[i / b->length].sum += target ? losses[at] : 0;
+        out[i / b->length].targets += target;
+        at += target || !m->form.encoder;
+    }
+}
+
+double oa_model_row_losses(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                           struct oa_row_loss *out)
+{
+    long length = m->form.output == OA_OUTPUT_TOKENS ? batch->length : 1;
+    struct oa_targets targets = { .scale = 1 };
+    targets.losses = oa_tape_take_host(t, (size_t)(batch->rows * length) * sizeof *targets.losses);
+    if (!targets.losses)
+        return 0;
+    memset(out, 0, (size_t)batch->rows * sizeof *out);
+    double sum = forward_loss(t, m, batch, &targets);
+    if (oa_status(m->context) == OA_OK && m->form.output == OA_OUTPUT_TOKENS)
+        sum_token_losses(m, batch, targets.losses, out);
+    for (int i = 0; i < batch->rows && m->form.output != OA_OUTPUT_TOKENS; i++)
+        out[i] = (struct oa_row_loss){ targets.losses[i], !batch->label || batch->label[i] >= 0 };
+    return sum;
 }
 
 /* ---- outputs ---- */

@@ -128,6 +128,13 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
  * the rest. In training with train.label_smoothing. Models with an encoder compute logits only for
  * rows with a target. */
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale);
+/* The same of an evaluation, bit for bit, and what each row of the batch adds to it: out
+ * [batch->rows]. */
+struct oa_row_loss {
+    double sum, targets; /* targets: how many it is the sum over */
+};
+double oa_model_row_losses(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                           struct oa_row_loss *out);
 /* Hidden states of the positions with a target, and the targets [rows]. NULL: none, or a failure.
  */
 oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
@@ -145,10 +152,10 @@ enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
  * `rows` hidden states from `first` on; in the tape's memory. NULL after a failure. */
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                             long first, long rows);
-/* Adds to *hits the number of targets that are the most likely token (ties: the lowest id). Resets
- * the tape. */
+/* hit [number of targets in the batch], in their order: 1 where the target is the most likely token
+ * (ties: the lowest id). Resets the tape. */
 enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
-                            long *hits);
+                            uint8_t *hit);
 /* nats [n - 1]: negative log-likelihood of each token but the first, in consecutive windows of the
  * context, as in validation. Resets the tape. OA_INTERRUPTED when a stop is requested. */
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,

@@ -75,8 +75,8 @@ static bool is_most_likely(struct oa_device *d, const void *logits, long start, 
     return true;
 }
 
-static enum oa_error score_count_hits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
-                                      long first, long rows, const int32_t *targets, long *hits)
+static enum oa_error find_hits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                               long first, long rows, const int32_t *targets, uint8_t *hit)
 {
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
@@ -84,20 +84,19 @@ static enum oa_error score_count_hits(oa_tape *t, const struct oa_model *m, cons
     size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
     const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
     for (long i = 0; host && i < rows; i++)
-        *hits += is_most_likely(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
+        hit[i] = is_most_likely(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
     oa_view_close(&v);
     return oa_status(m->context);
 }
 
 enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
-                            long *hits)
+                            uint8_t *hit)
 {
     const int32_t *targets;
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
     const oa_tensor *hidden = oa_model_targets(t, m, batch, &targets);
     for (long i = 0; hidden && i < hidden->rows; i += ROWS)
-        OA_TRY(
-            score_count_hits(t, m, hidden, i, oa_min(ROWS, hidden->rows - i), targets + i, hits));
+        OA_TRY(find_hits(t, m, hidden, i, oa_min(ROWS, hidden->rows - i), targets + i, hit + i));
     return oa_status(m->context);
 }
 

@@ -334,6 +334,7 @@ struct oa_targets {
     const double *value; /* [rows] instead: w has one row; squared error */
     double smoothing;    /* label smoothing: kernels.h, cross_entropy */
     double scale;        /* of the gradient */
+    double *losses;      /* host [rows], receives the loss of each row; NULL: not wanted */
 };
 /* Sum of the losses (cross-entropy in nats) over rows with a target; the gradient is scale times
  * its gradient. b may be NULL. */

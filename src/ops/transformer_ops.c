@@ -155,7 +155,8 @@ double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struc
         .target = oa_tape_upload(t, targets->id, rows * sizeof *targets->id),
         .value = oa_tape_upload(t, targets->value, rows * sizeof *targets->value),
         .smoothing = targets->smoothing,
-        .scale = targets->scale
+        .scale = targets->scale,
+        .losses = targets->losses
     };
     if (t->record) {
         a.dx = oa_gradient_begin(t, x);

@@ -70,6 +70,30 @@ int oa_equivalence_seeds_needed(double mean, double sd, double margin, double le
 enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int columns, double *a,
                              double *b);
 
+/* ---- seeds and items (crossed.c) ---- */
+
+/* The mean of a table with a row for each seed and a column for each item, both of which are a
+ * sample of those that might have been. Where the seeds are few and the items differ more than they
+ * do, the interval of both may have more degrees of freedom than that of the seeds; it is never
+ * narrower. */
+struct oa_crossed {
+    int seeds;
+    long items; /* of a weight above 0 */
+    double mean;
+    /* Parts of the variance of the mean: by the seeds' means, by the items' means, and by what is
+     * in both, the interaction. NaN: fewer than 2 seeds or items. */
+    double seed, item, interaction;
+    double variance, df; /* of the mean, with degrees of freedom */
+};
+/* sums [seeds][items] over targets, of which item i has weights[i]: the mean of a seed is the sum
+ * of its row divided by that of the weights. */
+enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *weights, int seeds,
+                            long items, struct oa_crossed *out);
+/* Half the width of the interval around the mean that misses with a probability of `level`, and the
+ * two-sided p-value of "it is `mean`". NaN where there is no variance to estimate it from. */
+double oa_crossed_half(const struct oa_crossed *x, double level);
+double oa_crossed_p(const struct oa_crossed *x, double mean);
+
 /* ---- looking after every seed (anytime.c)
  * -------------------------------------------------------------------- */
 

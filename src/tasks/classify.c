@@ -75,6 +75,16 @@ static enum oa_error add_class_details(struct class_outputs *s, const struct oa_
 
 /* ---- scores ---- */
 
+static enum oa_error add_right_items(const struct class_outputs *s)
+{
+    struct oa_items *items = s->j->items;
+    OA_TRY(oa_items_begin(s->j->context, items, 1));
+    for (long i = 0; i < s->o->rows; i++)
+        oa_items_add(items, 1, (long)s->o->row[i],
+                     oa_line_order(s->found[i], s->right[i]) == 0 ? 100 : 0, 1);
+    return OA_OK;
+}
+
 static enum oa_error score_classes(struct class_outputs *s, double scores[OA_MEASURES])
 {
     oa_context *c = s->j->context;
@@ -89,6 +99,8 @@ static enum oa_error score_classes(struct class_outputs *s, double scores[OA_MEA
                                      s->o->row[i], 0, &s->right[i].length);
     }
     enum oa_error e = oa_classes_count(c, s->found, s->right, s->o->rows, &k);
+    if (e == OA_OK)
+        e = add_right_items(s);
     if (e == OA_OK)
         e = oa_f1_of(c, &k, OA_AVERAGE_MACRO, (struct oa_line){ 0 }, &f1);
     if (e == OA_OK) {

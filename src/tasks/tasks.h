@@ -12,7 +12,7 @@
 
 #include "data/examples.h"
 #include "model/model.h"
-#include "tasks/measure.h"
+#include "tasks/items.h"
 
 enum oa_side { OA_TRAINING, OA_VALIDATION, OA_TEST };
 
@@ -31,6 +31,8 @@ struct oa_scoring {
     bool (*progress)(void *argument, long done, long all);
     void *argument;
     struct oa_details *details; /* filled also on errors; NULL: not wanted */
+    struct oa_items *items;     /* opened; receives measures that are means over items. NULL: not
+                                   wanted */
 };
 
 /* Sizes of training steps: batches without contents. */

@@ -2,7 +2,7 @@
  * Validation: the loss on every target of a side, of a text every token but the first, each
  * predicted once from at most `context` tokens before it; and the measures of the task. Ranks share
  * out the batches of the loss. */
-#include "train/train.h"
+#include "train/row_losses.h"
 
 #include "base/concurrent.h"
 
@@ -18,19 +18,20 @@ struct round_losses {
 
 struct evaluating {
     const struct oa_evaluation *e;
+    struct oa_row_losses rows;
     struct oa_bar bar;
     struct round_losses *all; /* [ranks] */
     int rank, size;
     enum oa_error failed; /* of an exchange while scores were made */
 };
 
-static enum oa_error evaluation_batch_loss(const struct oa_evaluation *e, long i, double *out)
+static enum oa_error evaluation_batch_loss(struct evaluating *k, long i, double *out)
 {
     struct oa_batch batch;
+    const struct oa_evaluation *e = k->e;
     OA_TRY(oa_batches_window(e->batches, i, &batch));
     oa_tape_reset(e->tape, false, false, (struct oa_stream){ 0 });
-    *out = oa_model_loss(e->tape, e->model, &batch, 1);
-    return oa_status(e->model->context);
+    return oa_row_losses_batch(&k->rows, e, i, &batch, out);
 }
 
 /* Gathers the losses of all ranks; a stop of one of them is a stop of all. */
@@ -57,7 +58,7 @@ static enum oa_error evaluate_round(struct evaluating *k, long first)
         oa_bar_log(&k->bar, at, e->cover.batches);
         if (oa_stop_requested(e->model->context))
             break;
-        OA_TRY(evaluation_batch_loss(e, at, &mine.loss[i]));
+        OA_TRY(evaluation_batch_loss(k, at, &mine.loss[i]));
     }
     return exchange_losses(k, &mine);
 }
@@ -110,7 +111,8 @@ static enum oa_error score_task(struct evaluating *k, struct oa_run *out, bool *
                             .cover = &e->cover,
                             .progress = evaluation_progress,
                             .argument = k,
-                            .details = e->detailed ? &out->details : NULL };
+                            .details = e->detailed ? &out->details : NULL,
+                            .items = k->rows.items };
     enum oa_error error = e->workload->task->score(&j, out->scores);
     if (error != OA_INTERRUPTED || k->failed != OA_OK)
         return k->failed != OA_OK ? k->failed : error;
@@ -127,6 +129,8 @@ static enum oa_error evaluate_whole(struct evaluating *k, struct oa_run *out, do
     if (*whole && !isfinite(*sum))
         return oa_fail(e->model->context, OA_DIVERGED, "the %s loss is not finite",
                        e->side == OA_TEST ? "test" : "validation");
+    if (*whole)
+        OA_TRY(oa_row_losses_finish(&k->rows, e));
     return *whole && e->judged && e->workload->task->score ? score_task(k, out, whole) : OA_OK;
 }
 
@@ -141,14 +145,21 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
     oa_bar_open(&k.bar, c, e->title);
     oa_scores_clear(out->scores);
     oa_details_free(&out->details);
+    oa_items_free(&out->items);
     k.all = oa_alloc(c, (size_t)k.size * sizeof *k.all);
-    enum oa_error error = k.all ? evaluate_whole(&k, out, &sum, &whole) : OA_NO_MEMORY;
+    enum oa_error error = k.all ? OA_OK : OA_NO_MEMORY;
+    if (error == OA_OK)
+        error = oa_row_losses_open(e, e->itemised ? &out->items : NULL, &k.rows);
+    if (error == OA_OK)
+        error = evaluate_whole(&k, out, &sum, &whole);
+    oa_row_losses_close(&k.rows);
     oa_free(k.all);
     OA_TRY(error);
     if (!whole) { /* part of the text is not representative */
         sum = (double)NAN;
         oa_scores_clear(out->scores);
         oa_details_free(&out->details);
+        oa_items_free(&out->items);
     }
     out->valid_loss = sum / (double)e->cover.targets;
     out->valid_tokens = (double)e->cover.targets;

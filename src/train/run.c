@@ -66,6 +66,8 @@ enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const 
 void oa_run_free(struct oa_run *run)
 {
     oa_details_free(&run->details);
+    oa_items_free(&run->items);
+    oa_items_free(&run->test_items);
     oa_free(run->curve);
     run->curve = NULL;
     run->points = run->capacity = 0;

@@ -10,7 +10,7 @@
 #define ORTHANT_TRAIN_RUN_H
 
 #include "base/base.h"
-#include "tasks/measure.h"
+#include "tasks/items.h"
 
 /* One point of a loss curve. valid_loss is NaN where no validation was made. Losses are nats a
  * token. */
@@ -61,8 +61,9 @@ struct oa_run {
     bool failed;
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;
-    int points, capacity;      /* of the curve */
-    struct oa_details details; /* of the model at the end */
+    int points, capacity;              /* of the curve */
+    struct oa_details details;         /* of the model at the end */
+    struct oa_items items, test_items; /* likewise, of the validation and of the test data */
 };
 
 void oa_run_free(struct oa_run *run);

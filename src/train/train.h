@@ -46,6 +46,7 @@ struct oa_evaluation {
     const char *title; /* of its progress lines */
     bool judged;       /* all measures of the task, not the loss alone */
     bool detailed;     /* and parts and examples, which are the run's (oa_run_free) */
+    bool itemised;     /* and the measures of each item, likewise */
 };
 /* Mean loss (nats a token), perplexity, bits, and where they are wanted the measures of the task.
  * When a stop is asked for it ends after the batch at hand, and all scores are NaN. */
@@ -79,6 +80,7 @@ struct oa_train_request {
     bool unjudged;     /* without validations, also at the end: only the steps are wanted */
     bool exact;        /* go on only with a checkpoint of the same schedule (oa_equal_options) */
     bool keep;         /* keep the last checkpoint after the end (to go on with more steps) */
+    bool itemised;     /* the measures of each item in the result (tasks/items.h) */
     const char *title; /* for progress lines; NULL: there are none of steps */
     long run, runs; /* "run 3 of 18" in progress lines, of a command that goes on without --resume;
                      * 0 = a single run */

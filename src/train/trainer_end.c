@@ -18,7 +18,8 @@ enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long to
                                .batches = t->valid,
                                .title = title,
                                .judged = last || !w->task->slow || oa_best_wanted(t->o),
-                               .detailed = last };
+                               .detailed = last,
+                               .itemised = last && t->r->itemised };
     snprintf(title, sizeof title, "%s: validation", t->title);
     OA_TRY(oa_batches_cover(t->valid, w->tokenizer, (uint64_t)tokens, &e.cover));
     return oa_evaluate(&e, t->run);
@@ -120,10 +121,14 @@ static enum oa_error evaluate_on_test(struct trainer *t, struct oa_model *m)
                                .side = OA_TEST,
                                .batches = t->test,
                                .title = title,
-                               .judged = true };
+                               .judged = true,
+                               .itemised = t->r->itemised };
     snprintf(title, sizeof title, "%s: test", t->title);
     OA_TRY(oa_batches_cover(t->test, w->tokenizer, 0, &e.cover));
-    OA_TRY(oa_evaluate(&e, &tested));
+    enum oa_error error = oa_evaluate(&e, &tested);
+    oa_items_free(&t->run->test_items);
+    t->run->test_items = tested.items;
+    OA_TRY(error);
     if (isnan(tested.valid_loss))
         return oa_trainer_stopped(t);
     t->run->test = (struct oa_tested){ .made = true,

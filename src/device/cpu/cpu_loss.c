@@ -89,6 +89,8 @@ static double loss_block(struct oa_device *d, const struct oa_linear_loss *a, lo
         if (a->dbias)
             oa_cpu_column_sums(d, rows, v, dlogits, v, a->dbias);
     }
+    if (a->losses)
+        memcpy(a->losses + first, loss, (size_t)rows * sizeof *loss);
     double sum = 0;
     for (long i = 0; i < rows; i++)
         sum += loss[i];

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A mean over seeds and items, both of which are a sample: would other seeds and other validation
+ * data of the same kind agree? Every seed has a value for every item (crossed random effects), so
+ *
+ *     variance of the mean = seeds/n + items/m + interaction/(n m)
+ *
+ * The mean square of the seeds' means estimates seeds + interaction/m, that of the items' means
+ * items + interaction/n, and the residual one the interaction: the sum of the first two counts it
+ * twice, so it is subtracted, but never below the larger of them. Degrees of freedom are those of
+ * Satterthwaite ("An approximate distribution of estimates of variance components", Biometrics
+ * Bulletin 2 (1946), 110-114). Items have unequal numbers of targets, and the mean is a ratio of
+ * sums: it is linearised, seed by seed. docs/statistics-items.md has the coverage, simulated, also
+ * of what was not chosen.
+ */
+#include "statistics/statistics.h"
+
+#include <math.h>
+
+struct crossed_table {
+    const double *sums; /* [seeds][items] */
+    const double *weights;
+    double *means; /* [seeds] */
+    double weight, per_item;
+    int n;
+    long m;
+};
+
+/* What seed s has at item i beyond its mean, in the unit of the mean. */
+static double linearised(const struct crossed_table *t, int s, long i, long items)
+{
+    return (t->sums[s * items + i] - t->means[s] * t->weights[i]) / t->per_item;
+}
+
+static void add_item(const struct crossed_table *t, long i, long items, struct oa_crossed *x)
+{
+    double mean = 0;
+    for (int s = 0; s < t->n; s++)
+        mean += linearised(t, s, i, items) / t->n;
+    x->item += mean * mean;
+    for (int s = 0; s < t->n; s++)
+        x->interaction += pow(linearised(t, s, i, items) - mean, 2);
+}
+
+/* From variances of the mean. */
+static void combine_variances(struct oa_crossed *x)
+{
+    double n = x->seeds - 1, m = (double)x->items - 1;
+    if (isnan(x->seed) || isnan(x->item)) {
+        x->variance = x->df = NAN;
+        return;
+    }
+    x->variance = fmax(x->seed + x->item - x->interaction, fmax(x->seed, x->item));
+    x->df =
+        x->variance * x->variance /
+        (x->seed * x->seed / n + x->item * x->item / m + x->interaction * x->interaction / (n * m));
+}
+
+enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *weights, int seeds,
+                            long items, struct oa_crossed *out)
+{
+    struct crossed_table t = { .sums = sums, .weights = weights, .n = seeds };
+    *out = (struct oa_crossed){ .seeds = seeds, .mean = NAN };
+    for (long i = 0; i < items; i++) {
+        t.weight += weights[i];
+        out->items += weights[i] > 0;
+    }
+    t.per_item = t.weight / (double)out->items;
+    t.means = oa_alloc(c, ((size_t)seeds + 1) * sizeof *t.means);
+    if (!t.means)
+        return OA_NO_MEMORY;
+    for (int s = 0; s < seeds; s++)
+        for (long i = 0; i < items; i++)
+            t.means[s] += sums[s * items + i] / t.weight;
+    struct oa_estimate over_seeds = oa_estimate_of(t.means, seeds);
+    out->mean = over_seeds.mean;
+    out->seed = over_seeds.sd * over_seeds.sd / seeds;
+    for (long i = 0; i < items; i++)
+        if (weights[i] > 0)
+            add_item(&t, i, items, out);
+    double n = seeds, m = (double)out->items;
+    out->item /= (m - 1) * m; /* NaN of a single item, whose linearised value is 0 */
+    out->interaction /= (n - 1) * (m - 1) * n * m;
+    combine_variances(out);
+    oa_free(t.means);
+    return OA_OK;
+}
+
+double oa_crossed_half(const struct oa_crossed *x, double level)
+{
+    if (!(x->variance > 0) || !(level > 0))
+        return x->variance == 0 && level > 0 ? 0 : NAN;
+    return fmax(oa_t_quantile(1 - level / 2, x->seeds - 1) * sqrt(x->seed),
+                oa_t_quantile(1 - level / 2, x->df) * sqrt(x->variance));
+}
+
+double oa_crossed_p(const struct oa_crossed *x, double mean)
+{
+    if (!(x->variance > 0))
+        return NAN;
+    double seeds = 2 * oa_t_cdf(-fabs(x->mean - mean) / sqrt(x->seed), x->seeds - 1);
+    double both = 2 * oa_t_cdf(-fabs(x->mean - mean) / sqrt(x->variance), x->df);
+    return fmax(x->seed > 0 ? seeds : 0, both);
+}
