@@ -86,19 +86,11 @@ enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *wei
     return OA_OK;
 }
 
-double oa_crossed_half(const struct oa_crossed *x, double level)
+void oa_crossed_error(const struct oa_crossed *x, double level, double *se, double *df)
 {
-    if (!(x->variance > 0) || !(level > 0))
-        return x->variance == 0 && level > 0 ? 0 : NAN;
-    return fmax(oa_t_quantile(1 - level / 2, x->seeds - 1) * sqrt(x->seed),
-                oa_t_quantile(1 - level / 2, x->df) * sqrt(x->variance));
-}
-
-double oa_crossed_p(const struct oa_crossed *x, double mean)
-{
-    if (!(x->variance > 0))
-        return NAN;
-    double seeds = 2 * oa_t_cdf(-fabs(x->mean - mean) / sqrt(x->seed), x->seeds - 1);
-    double both = 2 * oa_t_cdf(-fabs(x->mean - mean) / sqrt(x->variance), x->df);
-    return fmax(x->seed > 0 ? seeds : 0, both);
+    double seeds = oa_t_quantile(1 - level / 2, x->seeds - 1) * sqrt(x->seed),
+           both = x->variance > 0 ? oa_t_quantile(1 - level / 2, x->df) * sqrt(x->variance) : 0;
+    bool wider = seeds > both;
+    *se = isnan(x->variance) ? NAN : sqrt(wider ? x->seed : x->variance);
+    *df = isnan(x->variance) ? NAN : wider ? x->seeds - 1 : x->df;
 }

@@ -75,7 +75,7 @@ enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int colum
 /* The mean of a table with a row for each seed and a column for each item, both of which are a
  * sample of those that might have been. Where the seeds are few and the items differ more than they
  * do, the interval of both may have more degrees of freedom than that of the seeds; it is never
- * narrower. */
+ * narrower than that. */
 struct oa_crossed {
     int seeds;
     long items; /* of a weight above 0 */
@@ -89,10 +89,10 @@ struct oa_crossed {
  * of its row divided by that of the weights. */
 enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *weights, int seeds,
                             long items, struct oa_crossed *out);
-/* Half the width of the interval around the mean that misses with a probability of `level`, and the
- * two-sided p-value of "it is `mean`". NaN where there is no variance to estimate it from. */
-double oa_crossed_half(const struct oa_crossed *x, double level);
-double oa_crossed_p(const struct oa_crossed *x, double mean);
+/* Standard error and degrees of freedom of the interval, mean ± t(1 - level/2, df) · se, that
+ * misses the true mean with a probability of `level`: of both, or where that is wider, of the seeds
+ * alone. NaN: fewer than 2 seeds or items. */
+void oa_crossed_error(const struct oa_crossed *x, double level, double *se, double *df);
 
 /* ---- looking after every seed (anytime.c)
  * -------------------------------------------------------------------- */
