@@ -90,6 +90,7 @@ struct oa_metric {
     const char *heading; /* in tables: "BLEU"; NULL: printed by `title` */
     const char *package; /* version of the reference package: "2.6.0" */
     bool less_is_better;
+    bool mean; /* the score is the mean over the segments of the score of each alone */
     /* Statistics per segment, at most OA_MOST_STATISTICS. */
     int (*statistics)(const struct oa_metric_options *o);
     /* The statistics of one segment; false: no memory, noted in the arena's context. */

@@ -240,7 +240,7 @@ static void rouge_signature(const struct oa_metric_options *o, struct oa_text *o
         return best_reference(o, s, a, of, order, out);                                            \
     }                                                                                              \
     const struct oa_metric oa_##id = { .name = word, .heading = title, .package = "0.1.2",         \
-        .statistics = rouge_statistics, .segment = id##_segment, .score = rouge_score,             \
+        .mean = true, .statistics = rouge_statistics, .segment = id##_segment, .score = rouge_score,             \
         .resampled = OA_RESAMPLED_DOUBLE, .signature = rouge_signature };
 ROUGE(rouge1, "rouge1", "ROUGE-1", rouge_n, 1)
 ROUGE(rouge2, "rouge2", "ROUGE-2", rouge_n, 2)

@@ -13,11 +13,11 @@ static enum oa_error score_dialogue_task(const struct oa_scoring *j, double scor
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_bleu, 1, 1, &scores[1]);
+        e = oa_written_score(j, &w, &oa_bleu, 1, 1, 1, scores);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_bleu, 4, 1, &scores[2]);
+        e = oa_written_score(j, &w, &oa_bleu, 4, 1, 2, scores);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_rouge_l, 4, 100, &scores[3]);
+        e = oa_written_score(j, &w, &oa_rouge_l, 4, 100, 3, scores);
     if (e == OA_OK)
         e = oa_written_details(j, &w, &oa_rouge_l, 100, "rougeL");
     oa_written_free(&w);

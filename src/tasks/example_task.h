@@ -53,11 +53,11 @@ struct oa_written {
 };
 enum oa_error oa_write_side(const struct oa_scoring *j, struct oa_written *out);
 void oa_written_free(struct oa_written *w);
-/* Scores such texts against all references of each row, times `factor`. bleu_order: longest n-gram.
- */
+/* scores[measure]: of such texts against all references of each row, times `factor`; also of the
+ * items, where it is a mean over rows. bleu_order: longest n-gram. */
 enum oa_error oa_written_score(const struct oa_scoring *j, const struct oa_written *w,
                                const struct oa_metric *metric, int bleu_order, double factor,
-                               double *score);
+                               int measure, double scores[OA_MEASURES]);
 /* Adds scores by length and sample outputs to j->details, unless NULL. */
 enum oa_error oa_written_details(const struct oa_scoring *j, const struct oa_written *w,
                                  const struct oa_metric *metric, double factor,

@@ -13,7 +13,7 @@ static enum oa_error score_summaries_task(const struct oa_scoring *j, double sco
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
     for (int i = 0; e == OA_OK && i < 4; i++)
-        e = oa_written_score(j, &w, metrics[i], 4, i < 3 ? 100 : 1, &scores[1 + i]);
+        e = oa_written_score(j, &w, metrics[i], 4, i < 3 ? 100 : 1, 1 + i, scores);
     if (e == OA_OK)
         e = oa_written_details(j, &w, &oa_rouge1, 100, "rouge1");
     oa_written_free(&w);

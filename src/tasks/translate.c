@@ -11,9 +11,9 @@ static enum oa_error score_translations_task(const struct oa_scoring *j, double 
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_bleu, 4, 1, &scores[1]);
+        e = oa_written_score(j, &w, &oa_bleu, 4, 1, 1, scores);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_chrf, 4, 1, &scores[2]);
+        e = oa_written_score(j, &w, &oa_chrf, 4, 1, 2, scores);
     if (e == OA_OK)
         e = oa_written_details(j, &w, &oa_bleu, 1, "bleu");
     oa_written_free(&w);

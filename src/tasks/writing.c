@@ -138,6 +138,8 @@ struct text_scoring {
     const struct oa_metric *metric;
     struct oa_metric_options options;
     double factor;
+    struct oa_items *items; /* NULL: not wanted */
+    int measure;            /* of the task, of these items */
     const struct oa_rows *rows;
     const uint32_t *row; /* NULL: all rows */
     long count;
@@ -168,6 +170,21 @@ static int most_references(const struct oa_rows *rows)
     return most;
 }
 
+/* Where the score is a mean over the rows. */
+static enum oa_error add_written_items(const struct text_scoring *s,
+                                       const struct oa_statistics *statistics)
+{
+    if (!s->items || !s->metric->mean)
+        return OA_OK;
+    OA_TRY(oa_items_begin(s->j->context, s->items, s->measure));
+    for (long i = 0; i < s->count; i++) {
+        const double *row = statistics->row + i * statistics->numbers;
+        oa_items_add(s->items, s->measure, (long)scored_row(s, i),
+                     s->factor * s->metric->score(&s->options, row, false), 1);
+    }
+    return OA_OK;
+}
+
 static enum oa_error score_lines(const struct text_scoring *s, struct oa_line *lines,
                                  const struct oa_line **reference, int references, double *score)
 {
@@ -180,8 +197,9 @@ static enum oa_error score_lines(const struct text_scoring *s, struct oa_line *l
     OA_TRY(oa_statistics_take(s->j->context, s->metric, &s->options, lines, reference, references,
                               s->count, &statistics));
     *score = s->factor * oa_statistics_score(&statistics);
+    enum oa_error e = add_written_items(s, &statistics);
     oa_statistics_free(&statistics);
-    return OA_OK;
+    return e;
 }
 
 static enum oa_error score_written_rows(const struct text_scoring *s, double *score)
@@ -235,11 +253,13 @@ static struct text_scoring text_scoring_of(const struct oa_scoring *j, const str
 
 enum oa_error oa_written_score(const struct oa_scoring *j, const struct oa_written *w,
                                const struct oa_metric *metric, int bleu_order, double factor,
-                               double *score)
+                               int measure, double scores[OA_MEASURES])
 {
     struct text_scoring s = text_scoring_of(j, w, metric, factor);
     s.options.bleu_order = bleu_order;
-    return score_written_rows(&s, score);
+    s.items = j->items;
+    s.measure = measure;
+    return score_written_rows(&s, &scores[measure]);
 }
 
 /* ---- parts and examples ---- */
