@@ -397,6 +397,7 @@ static void test_seeds_must_differ(void **state)
     json_object_set(first, "fingerprint", json_object_get(second, "fingerprint"));
     remove("test_comparison_folder/runs/attention-01/seed-2/log.jsonl");
     remove("test_comparison_folder/runs/attention-01/seed-2/model.safetensors");
+    remove("test_comparison_folder/runs/attention-01/seed-2/items.safetensors");
     oa_checksummed_write(c, second_result, first);
     assert_int_equal(comparison(c, &o), OA_INTERNAL);
     expect_sentence(c, "softmax: seeds 1 and 2 ended with the same model, bit for bit");

@@ -260,7 +260,7 @@ static void draw_sums(const struct world *w, struct draws *d, int seeds, long it
 static bool pigeonhole_covers(struct draws *d, const double *sums, const double *weights, int seeds,
                               long items)
 {
-    enum { RESAMPLES = 400, TAIL = RESAMPLES / 40 };
+    enum { RESAMPLES = 200, TAIL = RESAMPLES / 40 };
     int below = 0, above = 0, times[1000], drawn[20];
     for (int r = 0; r < RESAMPLES; r++) {
         double sum = 0;

@@ -306,6 +306,7 @@ enum oa_schedule {
     OA_SCHEDULE_LINEAR,
     OA_SCHEDULE_CONSTANT
 };
+enum oa_compare_items { OA_ITEMS_FIXED, OA_ITEMS_RANDOM };
 enum oa_equal { OA_EQUAL_TOKENS, OA_EQUAL_TIME, OA_EQUAL_PARAMS, OA_EQUAL_FLOPS };
 /* Which comparisons of a report are judged; AUTO: with the baseline if there is one, else pairs. */
 enum oa_error_estimate { OA_PAIRED_ERRORS, OA_TWO_WAY_ERRORS };

@@ -12,6 +12,7 @@
 #include "compare/dispatch.h"
 #include "compare/initial_runs.h"
 #include "compare/jobs.h"
+#include "compare/run_items.h"
 #include "compare/speed.h"
 #include "train/initial.h"
 
@@ -134,6 +135,19 @@ static enum oa_error spec_of_cell(const struct comparison_session *t, int entry,
     return OA_OK;
 }
 
+/* With compare.items random every run must have been measured item by item. */
+static enum oa_error check_run_items(const struct comparison_session *t,
+                                     const struct oa_run_spec *spec, const struct oa_run *run)
+{
+    const struct oa_comparison *k = t->out;
+    if (!k->random_items || run->failed || run->items.measured[k->metric])
+        return OA_OK;
+    return oa_fail(t->c, OA_ARGUMENT,
+                   "compare.items = random: %s has no " OA_ITEMS_FILE ", since an older version "
+                   "trained it: remove that folder to train it again, or give compare.items fixed",
+                   spec->folder);
+}
+
 /* Checks existing runs, as far as their options are known, before anything is written: a refused
  * start changes no file. */
 static enum oa_error check_runs(struct comparison_session *t)
@@ -148,6 +162,8 @@ static enum oa_error check_runs(struct comparison_session *t)
             continue;
         OA_TRY(spec_of_cell(t, entry, seed, &spec));
         OA_TRY(oa_run_spec_read(t->c, &spec, NULL, &e->runs[seed], run_ended_flag(t, entry, seed)));
+        if (*run_ended_flag(t, entry, seed))
+            OA_TRY(check_run_items(t, &spec, &e->runs[seed]));
     }
     for (int i = 0; i < count; i++) { /* read again when needed */
         struct oa_run *run = &t->out->entries[i % t->out->count].runs[i / t->out->count];
@@ -201,6 +217,7 @@ enum oa_error oa_comparison_train(struct comparison_session *t, const struct oa_
 struct cell_batch {
     struct comparison_session *t;
     const struct oa_cell *cells;
+    const struct oa_run_spec *specs;
 };
 
 /* A run ended; others may still be training. Two seeds must not give the same model: then something
@@ -213,6 +230,7 @@ static enum oa_error cell_ended(void *argument, long number, struct oa_run *ende
     struct oa_run *run = &e->runs[cell->seed];
     *run = *ended;
     *run_ended_flag(b->t, cell->entry, cell->seed) = true;
+    OA_TRY(check_run_items(b->t, &b->specs[number], run));
     for (const struct oa_run *r = e->runs; r < e->runs + b->t->out->seeds; r++)
         if (r != run && *r->weights && r->valid_loss == run->valid_loss &&
             strcmp(run->weights, r->weights) == 0)
@@ -236,7 +254,7 @@ static enum oa_error train_cells(struct comparison_session *t, const struct oa_c
         specs[i].count = all;
     }
     return oa_comparison_train(t, specs, count, &t->here, cell_ended,
-                               &(struct cell_batch){ t, cells });
+                               &(struct cell_batch){ t, cells, specs });
 }
 
 static void expect_run(struct comparison_session *t, int entry)

@@ -72,14 +72,35 @@ static enum oa_error check_seed_options(const struct comparison_session *t)
     return OA_OK;
 }
 
+/* task NULL: refused with the data. */
+static enum oa_error check_items_option(const struct comparison_session *t,
+                                        const struct oa_task *task, int metric)
+{
+    const struct oa_options *o = t->r->options;
+    if (o->compare_items != OA_ITEMS_RANDOM || !task)
+        return OA_OK;
+    if (!oa_task_has_items(task, metric))
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.items = random needs a measure that is a mean over items, which %s "
+                       "is not: give compare.items fixed, or another compare.metric",
+                       task->measures[metric].name);
+    if (o->compare_sequential || o->compare_until_resolved)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.items = random needs a number of seeds fixed in advance: leave out "
+                       "compare.%s, whose intervals are over seeds",
+                       o->compare_until_resolved ? "until_resolved" : "sequential");
+    return OA_OK;
+}
+
 enum oa_error oa_comparison_check_options(struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
     const struct oa_task *task = oa_task_find(o->data_task); /* NULL is refused with the data */
-    int metric;
+    int metric = 0;
     OA_TRY(check_time_options(t));
     if (task)
         OA_TRY(oa_metric_choose(t->c, task, o->compare_metric, &metric));
+    OA_TRY(check_items_option(t, task, metric));
     if (o->train_keep_best || o->train_patience > 0)
         return oa_fail(t->c, OA_ARGUMENT,
                        "train.%s selects by the validation text that the verdicts are about, and "
@@ -282,6 +303,7 @@ static enum oa_error find_baseline(struct comparison_session *t)
     t->out->margin = o->compare_margin;
     t->out->family = o->compare_family;
     t->out->test = o->compare_test;
+    t->out->random_items = o->compare_items == OA_ITEMS_RANDOM;
     t->out->sequential = o->compare_until_resolved || o->compare_sequential;
     if (!*o->compare_baseline)
         return OA_OK;

@@ -132,6 +132,8 @@ static enum oa_error read_side_items(const struct items_reading *r, int side,
         if (x->measured[m])
             OA_TRY(check_items_score(r, name, x, m, scores[m]));
     }
+    if (x->count && x->rows_per_item < 1)
+        return refuse_items(r, sides[side], "does not say what an item is");
     return OA_OK;
 }
 

@@ -10,7 +10,7 @@
  */
 #include "report/against.h"
 
-#include "report/summary.h"
+#include "report/over_items.h"
 #include "statistics/row_variances.h"
 
 #include <math.h>
@@ -138,6 +138,8 @@ static enum oa_error set_errors(oa_context *c, const struct oa_comparison *k,
 {
     int rows;
     oa_paired_errors(family, n);
+    if (k->random_items)
+        return oa_set_item_errors(c, k, OA_FAMILY_LEVEL / oa_family_size(k), family, n);
     if (k->test != OA_TWO_WAY_ERRORS || k->sequential)
         return OA_OK;
     double *variance = oa_alloc(c, ((size_t)k->count + 1) * sizeof *variance);

@@ -6,6 +6,7 @@
 #include "report/adjusted.h"
 #include "report/columns.h"
 #include "report/notes.h"
+#include "report/over_items.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/tuning.h"
@@ -259,6 +260,7 @@ void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, 
     oa_text_init(&notes, out->context);
     add_table_text(k, s, results_columns, sizeof results_columns, limit, out, &notes);
     table_add_notes(k, s, &notes);
+    oa_items_sentence(k, s, &notes);
     wrap_notes(&notes, limit, out);
     oa_test_table(k, s, out);
     oa_text_printf(out, "\n%s\n\n", costs_title);
@@ -305,6 +307,7 @@ void oa_report_markdown(const struct oa_comparison *k, const struct oa_summary *
     add_escaped(&notes, out);
     oa_text_printf(out, "%s\n\n", costs_title);
     add_table_markdown(k, s, cost_columns, sizeof cost_columns, out);
+    oa_items_markdown(k, s, out);
     oa_test_markdown(k, s, out);
     oa_variances_markdown(k, out);
     oa_parts_markdown(k, s, out);

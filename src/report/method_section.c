@@ -148,6 +148,11 @@ static bool is_two_way(const struct oa_comparison *k, const struct oa_summary *s
     return tested(k, s) && k->test == OA_TWO_WAY_ERRORS;
 }
 
+static bool judged_once(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    return compared(k, s) && !k->sequential;
+}
+
 static bool with_baseline(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
@@ -207,6 +212,14 @@ static const struct term terms[] = {
                  "initial values and batch order only: another text, size or budget may give "
                  "another order. The ± of a loss includes the variance that all attentions share; "
                  "the interval of a difference does not, so compare by differences." },
+    { .term = "over seeds, over seeds and items",
+      .meaning = "The interval over seeds answers whether other seeds, on these validation data, "
+                 "would agree; that over seeds and items, whether they would on other validation "
+                 "data of the same kind. Items are the examples, or 30 to 60 blocks of a text. "
+                 "Seeds and items are crossed random effects: the variance of the mean is that of "
+                 "the seeds’ means plus that of the items’ means less that of their interaction, "
+                 "with Satterthwaite’s degrees of freedom, and never below that over seeds.",
+      .when = judged_once },
     { .write = explain_family, .when = compared },
     { .term = "interval of a difference",
       .meaning = "Half its width is Student’s t at 1 − 0.05/(2m) × standard error, with m the "

@@ -107,8 +107,9 @@ static int seeds_to_settle(const struct oa_comparison *k, const struct oa_agains
     const struct oa_estimate *d = &a->difference;
     if (k->sequential)
         return seeds_needed_sequentially(d, a->level, k->margin);
-    int different = oa_seeds_needed(d->mean, d->sd, a->level);
-    int alike = k->margin > 0 ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->level / 2)
+    int different = oa_seeds_needed_beyond(d->mean, d->sd, a->constant, a->level);
+    int alike = k->margin > 0 ? oa_equivalence_seeds_needed_beyond(d->mean, d->sd, a->constant,
+                                                                   k->margin, a->level / 2)
                               : different;
     return alike < different ? alike : different;
 }

@@ -8,6 +8,7 @@
 #include "report/adjusted.h"
 #include "report/columns.h"
 #include "report/notes.h"
+#include "report/over_items.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/results.h"
@@ -184,6 +185,7 @@ static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const st
                 continue;
             json_t *object = json_pack("{s:i, s:i}", "a", i, "b", j);
             fill_against(c, k, oa_compared_pair(s, i, j), object);
+            oa_set_item_intervals(c, k, oa_compared_pair(s, i, j), object);
             append(c, pairs, object);
         }
     return pairs;
@@ -402,6 +404,7 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
     set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
     set(c, root, "margin", oa_json_number(k->margin));
     set(c, root, "family", family_json(c, k, s));
+    set(c, root, "items", oa_json_string(k->random_items ? "random" : "fixed"));
     set(c, root, "looks", oa_json_string(k->sequential ? "any" : "one"));
     set(c, root, "until_resolved", until_json(c, &k->until));
     set(c, root, "tuning", oa_results_tuning(c, k));

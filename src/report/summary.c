@@ -166,7 +166,10 @@ static enum oa_verdict reference_verdict(const struct oa_comparison *k, const st
 
 static void set_seeds_needed(struct oa_standing *e, const struct oa_against *a)
 {
-    e->seeds_needed = oa_seeds_needed(a->difference.mean, a->difference.sd, a->level);
+    e->seeds_needed =
+        oa_seeds_needed_beyond(a->difference.mean, a->difference.sd, a->constant, a->level);
+    if (a->constant > 0) /* no range is known */
+        return;
     e->seeds_range = oa_seeds_range_of(&a->difference, a->level);
     if (e->seeds_range.low <= a->difference.n) /* these did not */
         e->seeds_range.low = a->difference.n + 1;

@@ -46,22 +46,28 @@ double oa_half_at(const struct oa_estimate *e, double level)
                                     : oa_t_quantile(1 - level / 2, e->n - 1) * e->sd / sqrt(e->n);
 }
 
-static double power_with(int n, double mean, double sd, double level)
+static double power_with(int n, double mean, double sd, double constant, double level)
 {
-    return oa_t_power(fabs(mean) / sd * sqrt(n), n - 1, oa_t_quantile(1 - level / 2, n - 1));
+    return oa_t_power(fabs(mean) / sqrt(sd * sd / n + constant), n - 1,
+                      oa_t_quantile(1 - level / 2, n - 1));
+}
+
+int oa_seeds_needed(double mean, double sd, double level)
+{
+    return oa_seeds_needed_beyond(mean, sd, 0, level);
 }
 
 /* Power grows with n: the smallest n is found by halving. */
-int oa_seeds_needed(double mean, double sd, double level)
+int oa_seeds_needed_beyond(double mean, double sd, double constant, double level)
 {
     int low = 1, high = OA_SEEDS_CAP + 1; /* low is too few */
     if (mean == 0)
         return high;
-    if (sd == 0)
+    if (sd == 0 && constant == 0)
         return 2;
     while (high - low > 1) {
         int n = low + (high - low) / 2;
-        if (power_with(n, mean, sd, level) >= 0.8)
+        if (power_with(n, mean, sd, constant, level) >= 0.8)
             high = n;
         else
             low = n;
@@ -69,21 +75,28 @@ int oa_seeds_needed(double mean, double sd, double level)
     return high;
 }
 
-static bool shows_equivalence(int n, double mean, double sd, double margin, double level)
+static bool shows_equivalence(int n, double mean, double sd, double constant, double margin,
+                              double level)
 {
     double worst = mean == 0 ? 0.1 : 0.2; /* that the tests fail: on both sides together 20 % */
     double errors = oa_t_quantile(1 - level, n - 1) + oa_t_quantile(1 - worst, n - 1);
-    return (margin - fabs(mean)) * sqrt(n) >= errors * sd;
+    return (margin - fabs(mean)) * sqrt(n) >= errors * sqrt(sd * sd + constant * n);
 }
 
 int oa_equivalence_seeds_needed(double mean, double sd, double margin, double level)
+{
+    return oa_equivalence_seeds_needed_beyond(mean, sd, 0, margin, level);
+}
+
+int oa_equivalence_seeds_needed_beyond(double mean, double sd, double constant, double margin,
+                                       double level)
 {
     int low = 1, high = OA_SEEDS_CAP + 1; /* low is too few */
     if (!(fabs(mean) < margin))
         return high;
     while (high - low > 1) {
         int n = low + (high - low) / 2;
-        if (shows_equivalence(n, mean, sd, margin, level))
+        if (shows_equivalence(n, mean, sd, constant, margin, level))
             high = n;
         else
             low = n;

@@ -45,6 +45,9 @@ double oa_equivalence_test(const struct oa_estimate *e, double margin);
  * observed mean, with the observed deviation, with a probability of 80 %. OA_SEEDS_CAP + 1 when it
  * is larger than OA_SEEDS_CAP. */
 int oa_seeds_needed(double mean, double sd, double level);
+/* The same where the variance of the mean is sd²/n + constant, of which more seeds reduce the first
+ * part alone: over seeds and items (crossed.c). */
+int oa_seeds_needed_beyond(double mean, double sd, double constant, double level);
 /* What is known of that number, for which mean and deviation would have to be known: those it is
  * with the ends of the 80 % interval of mean/sd (of the noncentral t; the deviation's own
  * uncertainty is in it). As a test's need falls with mean/sd, the range holds the true number with
@@ -58,6 +61,8 @@ struct oa_seeds_range oa_seeds_range_of(const struct oa_estimate *e, double leve
  * |mean| is as large as the sum of the tests' quantile and that of the power, in standard errors.
  * OA_SEEDS_CAP + 1 where no such n is. */
 int oa_equivalence_seeds_needed(double mean, double sd, double margin, double level);
+int oa_equivalence_seeds_needed_beyond(double mean, double sd, double constant, double margin,
+                                       double level);
 
 /* ---- tables with empty cells (two_way.c)
  * ---------------------------------------------------------------------- */

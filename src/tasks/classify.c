@@ -141,6 +141,7 @@ const struct oa_task oa_task_classify = {
     .citation = "Devlin et al. 2019, arXiv 1810.04805",
     .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
+    .item_measures = 1u << 1,
     .preset = oa_answer_preset,
     .metric = "accuracy",
     .layout = &layout,

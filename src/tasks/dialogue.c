@@ -42,6 +42,7 @@ const struct oa_task oa_task_dialogue = {
     .citation = "Li et al. 2017, arXiv 1710.03957",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
+    .item_measures = 1u << 3,
     .preset = preset,
     .metric = "bleu",
     .layout = &layout,

@@ -57,6 +57,7 @@ const struct oa_task oa_task_mlm = {
     .citation = "Devlin et al. 2019, arXiv 1810.04805",
     .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
+    .item_measures = 1u << 1,
     .preset = preset,
     .open = mlm_open,
     .open_measured = oa_text_task_open_measured,

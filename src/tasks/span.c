@@ -71,6 +71,7 @@ const struct oa_task oa_task_span = {
     .citation = "Raffel et al. 2020, arXiv 1910.10683",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
+    .item_measures = 1u << 1,
     .preset = preset,
     .open = span_task_open,
     .open_measured = oa_text_task_open_measured,

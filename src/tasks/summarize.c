@@ -40,6 +40,7 @@ const struct oa_task oa_task_summarize = {
     .citation = "Rush et al. 2015, arXiv 1509.00685",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
+    .item_measures = 7u << 1,
     .preset = preset,
     .metric = "rouge1",
     .layout = &layout,

@@ -36,6 +36,11 @@ unsigned oa_options_stacks(const struct oa_options *o)
     return task ? task->stacks : OA_LANGUAGE_MODEL;
 }
 
+bool oa_task_has_items(const struct oa_task *task, int m)
+{
+    return m == 0 || (task->item_measures >> m & 1);
+}
+
 bool oa_task_writes(const struct oa_task *task)
 {
     return task->layout && task->answer == OA_ANSWER_TEXT;

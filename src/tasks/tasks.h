@@ -61,7 +61,8 @@ struct oa_task {
     unsigned stacks;      /* of its models: OA_STACK(OA_STACK_ENCODER) | … */
     /* Ended by name = NULL. The first is the loss. */
     const struct oa_measure *measures;
-    const char *metric;             /* default of compare.metric; NULL: the loss */
+    const char *metric;     /* default of compare.metric; NULL: the loss */
+    unsigned item_measures; /* 1 << m: measure m is a mean over items (items.h), as the loss is */
     const struct oa_preset *preset; /* ended by key = NULL; NULL: the defaults of options.def */
     const struct oa_example_layout *layout; /* without limits; NULL: running text */
     /* Makes the tokenizer and reads the data. Close with oa_workload_close, also after an error. */
@@ -103,6 +104,9 @@ void oa_task_print_preset(const struct oa_task *task, const struct oa_given *giv
 /* The stacks of the models that these options train; of an unknown task, those of a language model.
  */
 unsigned oa_options_stacks(const struct oa_options *o);
+
+/* Whether measure number m is a mean over items: score then records them. */
+bool oa_task_has_items(const struct oa_task *task, int m);
 
 /* Whether the task is evaluated on generated text. */
 bool oa_task_writes(const struct oa_task *task);

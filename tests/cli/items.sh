@@ -99,3 +99,25 @@ expect 0 $again --out classify
 [ ! -e $run/items.safetensors ] || fail "a run that had ended was trained again"
 expect 0 $again --out classify --overwrite
 digest classify | cmp -s - one || fail "--overwrite gives other items"
+
+# Verdicts over seeds and items: for means over items, with a number of seeds chosen in advance, and not for older runs.
+expect 2 $again --compare.items random --metric f1 --out refused
+says err 'compare.items = random needs a measure that is a mean over items, which f1 is not'
+expect 2 $again --compare.items random --compare.sequential true --out refused
+says err 'compare.items = random needs a number of seeds fixed in advance: leave out compare.sequential'
+[ ! -e refused ] || fail "a refused start left a folder"
+expect 0 $again --attention linear --compare.items random --out classify
+python3 - <<'END' || fail "the verdict has another interval than that over seeds and items"
+import json
+r = json.load(open("classify/results.json"))
+pair = r["pairs"][0]
+assert r["items"] == "random" and pair["items_state"] == "known" and pair["over_items"]["items"] == 7
+for end in "confidence", "low", "high":
+    assert abs(pair["interval"][end] - pair["over_items"][end]) < 1e-9, pair
+assert pair["over_items"]["low"] <= pair["over_seeds"]["low"] <= pair["over_seeds"]["high"] <= pair["over_items"]["high"]
+END
+rm $run/items.safetensors
+expect 2 $again --attention linear --compare.items random --out classify
+says err "compare.items = random: $run has no items.safetensors, since an older version trained it"
+expect 0 $again --attention linear --out classify
+says_wrapped out 'Intervals over seeds and items are not available: an older version made runs of this comparison'
