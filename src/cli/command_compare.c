@@ -109,6 +109,11 @@ static const struct flag flags[] = {
       .key = "compare.margin",
       .help = "equivalence margin in the unit of the metric: largest difference without "
               "practical relevance" },
+    { .name = "threshold",
+      .argument = "METRIC=NUMBER",
+      .key = "compare.threshold",
+      .help = "score at which a run has solved the task, as accuracy=95: compare shares of seeds "
+              "that solve it and steps to it" },
     { .name = "sequential",
       .key = "compare.sequential",
       .help = "verdicts stay valid at any number of interim analyses while seeds are added" },

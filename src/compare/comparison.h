@@ -12,6 +12,7 @@
 #define ORTHANT_COMPARISON_H
 
 #include "compare/grid.h"
+#include "compare/threshold.h"
 #include "train/train.h"
 
 /* A run of another comparison that a run starts from (train.init names that comparison;
@@ -105,6 +106,7 @@ struct oa_comparison {
     bool random_items; /* verdicts are over seeds and items, which every run has in the metric */
     struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, nats */
     int metric;                  /* number of the one that the comparison is about */
+    struct oa_threshold threshold; /* of a solved task */
     struct oa_tuning tuning;
     struct oa_until until;
     struct oa_vary vary;

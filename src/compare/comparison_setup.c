@@ -98,8 +98,10 @@ enum oa_error oa_comparison_check_options(struct comparison_session *t)
     const struct oa_task *task = oa_task_find(o->data_task); /* NULL is refused with the data */
     int metric = 0;
     OA_TRY(check_time_options(t));
-    if (task)
+    if (task) {
         OA_TRY(oa_metric_choose(t->c, task, o->compare_metric, &metric));
+        OA_TRY(oa_threshold_read(t->c, o, task, &t->out->threshold));
+    }
     OA_TRY(check_items_option(t, task, metric));
     if (o->train_keep_best || o->train_patience > 0)
         return oa_fail(t->c, OA_ARGUMENT,

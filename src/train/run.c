@@ -44,10 +44,9 @@ void oa_scores_clear(double scores[OA_MEASURES])
         scores[i] = (double)NAN;
 }
 
-enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
-                               int *out)
+enum oa_error oa_measure_find(oa_context *c, const char *option, const struct oa_task *task,
+                              const char *wanted, int *out)
 {
-    const char *wanted = *name ? name : task->metric ? task->metric : task->measures[0].name;
     int count = oa_measures_count(task->measures);
     struct oa_text known;
     for (*out = 0; *out < count; ++*out)
@@ -57,10 +56,17 @@ enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const 
     for (int i = 0; i < count; i++)
         oa_text_printf(&known, "%s%s", i ? ", " : "", task->measures[i].name);
     enum oa_error e =
-        oa_fail(c, OA_ARGUMENT, "compare.metric: the task %s has no measure \"%s\"; it has: %s",
+        oa_fail(c, OA_ARGUMENT, "%s: the task %s has no measure \"%s\"; it has: %s", option,
                 task->name, wanted, known.s ? known.s : "");
     oa_text_free(&known);
     return e;
+}
+
+enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
+                               int *out)
+{
+    const char *wanted = *name ? name : task->metric ? task->metric : task->measures[0].name;
+    return oa_measure_find(c, "compare.metric", task, wanted, out);
 }
 
 void oa_run_free(struct oa_run *run)

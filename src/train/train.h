@@ -65,6 +65,9 @@ void oa_bar_log(struct oa_bar *b, long done, long all);
  * own choice. A name that does not exist is refused with those that do. */
 enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
                                int *out);
+/* The same of the measure that an option names. */
+enum oa_error oa_measure_find(oa_context *c, const char *option, const struct oa_task *task,
+                              const char *wanted, int *out);
 
 /* remarks.c: notices about options without effect. */
 void oa_remarks(oa_context *c, const struct oa_options *o);
