@@ -98,6 +98,19 @@ static void judge_equals(const struct oa_comparison *k, struct oa_against *a)
         a->verdict = OA_AGAINST_EQUIVALENT;
 }
 
+/* Where runs fail to learn, an interval within the margin may not show equivalence (solved.h): then
+ * there is only the side of 0 that it is on. */
+static void leave_open(const struct oa_comparison *k, const struct oa_summary *s,
+                       struct oa_against *a)
+{
+    if (a->verdict != OA_AGAINST_EQUIVALENT || !oa_solved_opens(k, &s->solved, a->a, a->b))
+        return;
+    enum oa_relevance side = oa_relevance_of(a->difference.mean, a->half, 0);
+    a->verdict = k->sequential || side == OA_RELEVANCE_OPEN ? OA_AGAINST_UNRESOLVED
+                 : side == OA_RELEVANCE_BETTER              ? OA_AGAINST_BETTER
+                                                            : OA_AGAINST_WORSE;
+}
+
 /* Is the entry a row of the table that variances are estimated from: in the family, with every
  * seed, and not the same model as an entry before it? */
 static bool is_table_row(const struct oa_comparison *k, const struct oa_summary *s, int entry)
@@ -191,6 +204,7 @@ enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
             oa_family_judge(&f, family, n);
         for (int i = 0; i < n; i++) {
             judge_equals(k, &family[i]);
+            leave_open(k, s, &family[i]);
             out[family[i].a * s->count + family[i].b] = family[i];
             out[family[i].b * s->count + family[i].a] = oa_against_reversed(family[i]);
         }

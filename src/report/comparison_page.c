@@ -163,6 +163,7 @@ void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, s
     comparison_page_header(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_results(k, s, out);
+    oa_page_solved(k, s, out);
     oa_page_items(k, s, out);
     oa_page_test(k, s, out);
     oa_text_printf(out, "<p id=\"conclusion\">");

@@ -262,6 +262,7 @@ void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, 
     table_add_notes(k, s, &notes);
     oa_items_sentence(k, s, &notes);
     wrap_notes(&notes, limit, out);
+    oa_solved_table(k, s, out);
     oa_test_table(k, s, out);
     oa_text_printf(out, "\n%s\n\n", costs_title);
     add_table_text(k, s, cost_columns, sizeof cost_columns, limit, out, &notes);
@@ -307,6 +308,7 @@ void oa_report_markdown(const struct oa_comparison *k, const struct oa_summary *
     add_escaped(&notes, out);
     oa_text_printf(out, "%s\n\n", costs_title);
     add_table_markdown(k, s, cost_columns, sizeof cost_columns, out);
+    oa_solved_markdown(k, s, out);
     oa_items_markdown(k, s, out);
     oa_test_markdown(k, s, out);
     oa_variances_markdown(k, out);

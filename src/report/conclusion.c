@@ -490,6 +490,7 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
         conclude_identical(k, s, &out);
         conclude_failures(k, s, &out);
         conclude_uniform_baseline(k, s, &out);
+        oa_solved_sentence(k, s, &out);
         oa_fixed_sources_sentence(k, s, &out);
         oa_tuning_sentence(k, &out);
     }

@@ -417,6 +417,7 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
     set(c, root, "entries", entries);
     set(c, root, "pairs", pairs_json(c, k, s));
     set(c, root, "vary", oa_variances_json(k));
+    set(c, root, "solved", oa_solved_json(k, s));
     set(c, root, "recommendation", recommendation_json(c, s));
     return root;
 }

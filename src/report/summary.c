@@ -257,6 +257,7 @@ static enum oa_error summary_fill(oa_context *c, const struct oa_comparison *k, 
     for (int i = 0; i < s->count; i++)
         s->uniform = k->entries[i].uniform ? i : s->uniform;
     find_twins(k, s);
+    OA_TRY(oa_solved_make(c, k, s, &s->solved));
     OA_TRY(oa_adjust_means(c, k, s));
     OA_TRY(oa_compare_all(c, k, s, s->pairs));
     s->reference = lowest(k, s, false);
@@ -308,6 +309,7 @@ void oa_summary_free(struct oa_summary *s)
     oa_free(s->entries);
     oa_free(s->order);
     oa_free(s->pairs);
+    oa_solved_free(&s->solved);
     oa_free(s->conclusion);
     oa_free(s->recommendation);
     *s = (struct oa_summary){ .reference = -1, .uniform = -1 };

@@ -4,12 +4,14 @@
 #define ORTHANT_REPORT_SUMMARY_H
 
 #include "report/recommendation.h"
+#include "report/solved.h"
 #include "report/standing.h"
 
 struct oa_summary {
     struct oa_standing *entries; /* in the order of the comparison's entries */
     int *order; /* entry numbers by rising adjusted cost; entries with failures come last */
     struct oa_against *pairs; /* [entries][entries]: the row against the column (against.h) */
+    struct oa_solved solved;
     int count, seeds;
     bool uneven;   /* ranked attentions have different numbers of seeds */
     int reference; /* the ranked attention with the lowest adjusted cost of those without failures;
