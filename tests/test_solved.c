@@ -293,6 +293,44 @@ static void equivalence_of_failing_runs(void **state)
     assert_true(simulate(comparisons, 5, 0, NULL).all > 0.9);
 }
 
+/* Four attentions with the same chance to fail and the same times, against one of them: how many
+ * reports call any share, and any time, different. */
+static void errors_of_tests(int reports, int seeds, double failing, double found[2])
+{
+    static struct learning l;
+    struct oa_stream stream = oa_stream_named((uint64_t)seeds, "equal attentions");
+    uint64_t at = 0;
+    found[0] = found[1] = 0;
+    for (int i = 0; i < reports; i++) {
+        bool shares = false, steps = false;
+        begin(&l, 4, seeds, "95");
+        for (int j = 0; j < 4 * seeds; j++, at++) {
+            bool fails = oa_random_uniform(stream, at) < failing;
+            double log_step = 6 + 0.5 * oa_random_normal(stream, at);
+            set_run(&l, j / seeds, j % seeds, fails ? 43 : 97, fails ? 2000 : (long)exp(log_step));
+        }
+        summarise(&l);
+        for (int t = 0; t < l.summary.solved.test_count; t++) {
+            shares |= l.summary.solved.tests[t].corrected < 0.05;
+            steps |= l.summary.solved.tests[t].steps_corrected < 0.05;
+        }
+        found[0] += (double)shares / reports;
+        found[1] += (double)steps / reports;
+        end(&l);
+    }
+}
+
+static void equal_attentions_are_called_different_in_5_percent(void **state)
+{
+    int reports = tries(200);
+    double found[2], limit = 0.05 + 3 * sqrt(0.05 * 0.95 / reports);
+    (void)state;
+    for (int seeds = 5; seeds <= 10; seeds += 5) {
+        errors_of_tests(reports, seeds, 0.25, found);
+        assert_true(found[0] < limit && found[1] < limit);
+    }
+}
+
 /* Ten of ten seeds leave up to 31 % of failures possible, which score as the uniform baseline does,
  * 54 points lower: 16.7 points. */
 static void failures_that_seeds_do_not_exclude(void **state)
@@ -332,6 +370,14 @@ static int print_table(int comparisons)
                "%%; no failures %.1f %%\n",
                seeds, 100 * undeclared.all, 100 * undeclared.with_failures, 100 * declared.all,
                100 * learning.all);
+    }
+    for (int seeds = 5; seeds <= 20; seeds += 5) {
+        double found[2];
+        errors_of_tests(comparisons, seeds, 0.25, found);
+        printf(
+            "%2d seeds, four equal attentions: any share different in %.1f %% of the reports, any "
+            "time in %.1f %%\n",
+            seeds, 100 * found[0], 100 * found[1]);
     }
     return 0;
 }
@@ -408,6 +454,7 @@ int main(int count, char **words)
         cmocka_unit_test(clusters_without_a_threshold),
         cmocka_unit_test(failed_runs_solve_nothing),
         cmocka_unit_test(equivalence_of_failing_runs),
+        cmocka_unit_test(equal_attentions_are_called_different_in_5_percent),
         cmocka_unit_test(failures_that_seeds_do_not_exclude),
         cmocka_unit_test(wrong_thresholds),
         cmocka_unit_test(thresholds),

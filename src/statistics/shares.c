@@ -58,19 +58,20 @@ static double fisher_at_least(int k, int n, int l, int m)
     return sum;
 }
 
-static double binomial_probability(int k, int n, double share)
-{
-    if (share <= 0 || share >= 1)
-        return k == (share <= 0 ? 0 : n);
-    return exp(log_choose(n, k) + k * log(share) + (n - k) * log1p(-share));
-}
-
 /* A table is as extreme as the observed one where the first has x and the second at most most[x]
  * successes; -1: no table with x is. */
 struct extreme_tables {
     int n, m;
     int most[OA_SEEDS_CAP + 1];
+    double log_ways_n[OA_SEEDS_CAP + 1], log_ways_m[OA_SEEDS_CAP + 1]; /* of x successes */
 };
+
+static double binomial_probability(const double *log_ways, int k, int n, double share)
+{
+    if (share <= 0 || share >= 1)
+        return k == (share <= 0 ? 0 : n);
+    return exp(log_ways[k] + k * log(share) + (n - k) * log1p(-share));
+}
 
 /* The more the first has, the more the second may have: most[] rises.
  * The tolerance is for tables that are equally extreme but for rounding. */
@@ -78,7 +79,10 @@ static void find_extreme_tables(int k, int l, struct extreme_tables *t)
 {
     double observed = fisher_at_least(k, t->n, l, t->m) * (1 + 1e-9);
     int y = -1;
+    for (int x = 0; x <= t->m; x++)
+        t->log_ways_m[x] = log_choose(t->m, x);
     for (int x = 0; x <= t->n; x++) {
+        t->log_ways_n[x] = log_choose(t->n, x);
         while (y < t->m && fisher_at_least(x, t->n, y + 1, t->m) <= observed)
             y++;
         t->most[x] = y;
@@ -90,8 +94,8 @@ static double probability_of_extreme(const struct extreme_tables *t, double shar
     double sum = 0, second = 0; /* P(Y <= most[x]) */
     for (int x = 0, y = -1; x <= t->n; x++) {
         while (y < t->most[x])
-            second += binomial_probability(++y, t->m, share);
-        sum += binomial_probability(x, t->n, share) * second;
+            second += binomial_probability(t->log_ways_m, ++y, t->m, share);
+        sum += binomial_probability(t->log_ways_n, x, t->n, share) * second;
     }
     return sum;
 }
