@@ -31,7 +31,7 @@ static double offset_of(const struct oa_dot_row *r, const struct oa_axis *x, int
     int covered = 0;
     for (int i = 0; i < j; i++)
         covered += fabs(oa_axis_at(x, r->values[i]) - oa_axis_at(x, r->values[j])) < 2 * RADIUS;
-    return (covered % 2 ? -1 : 1) * (double)((covered + 1) / 2 % 4) * 4;
+    return (covered % 2 ? -1 : 1) * (double)((covered + 1) / 2 % 3) * 7;
 }
 
 static void draw_dots(struct oa_svg *g, const struct oa_dot_row *r, const struct oa_axis *x,
