@@ -56,8 +56,8 @@ bool oa_solved_opens(const struct oa_comparison *k, const struct oa_solved *s, i
 
 /* ---- as text (solved_section.c) ---- */
 
-/* " 3 of 10 runs of softmax did not leave the plateau near 43 %: …"; nothing where no attention is
- * mixed. */
+/* " 3 of 10 runs of softmax did not leave the plateau near 43 %: …", and how many comparisons are
+ * left open by failures that were not seen; nothing where neither is. */
 void oa_solved_sentence(const struct oa_comparison *k, const struct oa_summary *s,
                         struct oa_text *out);
 /* Nothing where `by` is OA_SOLVED_NONE. */

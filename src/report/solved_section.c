@@ -2,6 +2,7 @@
  * Runs that solve the task and runs that do not, as people read it: a sentence, two tables in text,
  * Markdown and HTML, and a chart with a dot for each run. */
 #include "print/dot_chart.h"
+#include "report/against.h"
 #include "report/metric_words.h"
 #include "report/page.h"
 #include "report/solved.h"
@@ -64,12 +65,9 @@ static void add_failing(const struct oa_comparison *k, const struct oa_summary *
                        oa_plural(total - named));
 }
 
-void oa_solved_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+static void add_mixture(const struct oa_comparison *k, const struct oa_summary *s, int total,
                         struct oa_text *out)
 {
-    int total = s->solved.by == OA_SOLVED_NONE ? 0 : mixed_count(k, &s->solved);
-    if (total == 0)
-        return;
     oa_text_printf(out, " ");
     add_failing(k, s, total, out);
     if (s->solved.by == OA_SOLVED_THRESHOLD) {
@@ -84,6 +82,37 @@ void oa_solved_sentence(const struct oa_comparison *k, const struct oa_summary *
                    ": means and intervals describe a mixture, and equivalence to %s is not "
                    "concluded.",
                    total == 1 ? "this attention" : "these attentions");
+}
+
+/* Comparisons of attentions that are not mixed, with an interval within the margin. */
+static int left_open(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    int n = 0;
+    for (int a = 0; a < s->count; a++)
+        for (int b = a + 1; b < s->count; b++) {
+            const struct oa_against *p = oa_compared_pair(s, a, b);
+            bool mixed = s->solved.entries[a].mixed || s->solved.entries[b].mixed;
+            bool within =
+                oa_relevance_of(p->difference.mean, p->half, k->margin) == OA_RELEVANCE_EQUIVALENT;
+            n += !mixed && within && p->verdict != OA_AGAINST_EQUIVALENT &&
+                 p->verdict != OA_AGAINST_FEW_SEEDS && oa_solved_opens(k, &s->solved, a, b);
+        }
+    return n;
+}
+
+void oa_solved_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
+{
+    if (s->solved.by == OA_SOLVED_NONE)
+        return;
+    int mixed = mixed_count(k, &s->solved), open = left_open(k, s);
+    if (mixed)
+        add_mixture(k, s, mixed, out);
+    if (open)
+        oa_text_printf(out,
+                       " Equivalence is left open in %d comparison%s with an interval within the "
+                       "margin: failures that the seeds do not exclude could move a mean by more.",
+                       open, oa_plural(open));
 }
 
 /* What is above the table. */
