@@ -151,6 +151,15 @@ static void shares_and_steps_of_a_threshold(void **state)
     end(&l);
 }
 
+static int count_of(const char *text, const char *from, const char *to, const char *what)
+{
+    const char *at = strstr(text, from), *end = strstr(at, to);
+    int n = 0;
+    while ((at = strstr(at + 1, what)) && at < end)
+        n++;
+    return n;
+}
+
 static void what_reports_print(void **state)
 {
     static struct learning l;
@@ -173,6 +182,8 @@ static void what_reports_print(void **state)
     oa_report_html(&l.comparison, &l.summary, &text);
     has(&text, "<figure id=\"solved-runs\">");
     has(&text, ">threshold</text>");
+    assert_int_equal(count_of(text.s, "<figure id=\"solved-runs\">", "</figure>", "<circle class"),
+                     2 * 30); /* wide and narrow */
     oa_text_free(&text);
     end(&l);
 }
@@ -299,28 +310,34 @@ static void equivalence_of_failing_runs(void **state)
 }
 
 /* Four attentions with the same chance to fail and the same times, against one of them: how many
- * reports call any share, and any time, different. */
-static void errors_of_tests(int reports, int seeds, double failing, double found[2])
+ * reports call any share, any time, and any mean, different. */
+static void errors_of_tests(int reports, int seeds, double failing, double found[3])
 {
     static struct learning l;
-    struct oa_stream stream = oa_stream_named((uint64_t)seeds, "equal attentions");
+    struct oa_stream stream = oa_stream_named((uint64_t)seeds, "equal attentions"),
+                     noise = oa_stream_named((uint64_t)seeds, "noise");
     uint64_t at = 0;
-    found[0] = found[1] = 0;
+    found[0] = found[1] = found[2] = 0;
     for (int i = 0; i < reports; i++) {
-        bool shares = false, steps = false;
+        bool shares = false, steps = false, means = false;
         begin(&l, 4, seeds, "95");
         for (int j = 0; j < 4 * seeds; j++, at++) {
             bool fails = oa_random_uniform(stream, at) < failing;
             double log_step = 6 + 0.5 * oa_random_normal(stream, at);
-            set_run(&l, j / seeds, j % seeds, fails ? 43 : 97, fails ? 2000 : (long)exp(log_step));
+            set_run(&l, j / seeds, j % seeds, (fails ? 43 : 97) + 0.5 * oa_random_normal(noise, at),
+                    fails ? 2000 : (long)exp(log_step));
         }
         summarise(&l);
         for (int t = 0; t < l.summary.solved.test_count; t++) {
             shares |= l.summary.solved.tests[t].corrected < 0.05;
             steps |= l.summary.solved.tests[t].steps_corrected < 0.05;
         }
+        for (int a = 0; a < 4; a++)
+            means |= l.summary.pairs[4 * a + 1].verdict == OA_AGAINST_BETTER ||
+                     l.summary.pairs[4 * a + 1].verdict == OA_AGAINST_WORSE;
         found[0] += (double)shares / reports;
         found[1] += (double)steps / reports;
+        found[2] += (double)means / reports;
         end(&l);
     }
 }
@@ -328,11 +345,11 @@ static void errors_of_tests(int reports, int seeds, double failing, double found
 static void equal_attentions_are_called_different_in_5_percent(void **state)
 {
     int reports = tries(200);
-    double found[2], limit = 0.05 + 3 * sqrt(0.05 * 0.95 / reports);
+    double found[3], limit = 0.05 + 3 * sqrt(0.05 * 0.95 / reports);
     (void)state;
     for (int seeds = 5; seeds <= 10; seeds += 5) {
         errors_of_tests(reports, seeds, 0.25, found);
-        assert_true(found[0] < limit && found[1] < limit);
+        assert_true(found[0] < limit && found[1] < limit && found[2] < limit);
     }
 }
 
@@ -379,7 +396,7 @@ static int print_table(int comparisons)
                100 * learning.all);
     }
     for (int seeds = 5; seeds <= 20; seeds += 5) {
-        double found[2];
+        double found[3];
         errors_of_tests(comparisons, seeds, 0.25, found);
         printf(
             "%2d seeds, four equal attentions: any share different in %.1f %% of the reports, any "
