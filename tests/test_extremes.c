@@ -301,8 +301,9 @@ static void charts_at_the_ends(void **state)
                 struct oa_point points[2] = { { "a", 1, values[j], values[i], values[i], values[j],
                                                 0, true },
                                               { "b", values[j], NAN, NAN, 2, NAN, 1, true } };
-                struct oa_span spans[2] = { { "a", NULL, "worse", values[i], values[j], 0 },
-                                            { "b", NULL, NULL, 1, NAN, 1 } };
+                struct oa_span spans[2] = { { "a", NULL, "worse", values[i], values[i] - values[j],
+                                              values[i] + values[j], 0 },
+                                            { "b", NULL, NULL, 1, NAN, NAN, 1 } };
                 struct oa_text t;
                 oa_text_init(&t, c);
                 oa_svg_lines(&(struct oa_line_chart){ .title = "",

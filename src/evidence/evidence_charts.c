@@ -32,7 +32,8 @@ static void fill_span(const struct oa_judged *j, const struct oa_finding *f, str
                              .note = t->note.s,
                              .verdict = oa_claim_verdict_words(f->verdict),
                              .mean = f->against.difference.mean,
-                             .half = shown.half,
+                             .low = f->against.difference.mean - shown.half,
+                             .high = f->against.difference.mean + shown.half,
                              .color = f->prediction };
 }
 

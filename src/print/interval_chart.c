@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A forest plot: one row for each difference, its 95 % interval as a bar, a line at 0. The range
+ * A forest plot: one row for each value, its interval as a bar, a line at 0. The range
  * follows the middle of the field; a bar that leaves it ends in an arrow, and its numbers stand in
  * the note.
  */
@@ -14,7 +14,7 @@ enum { NARROW = 560, ROW = 34, TALL_ROW = 50 };
 
 static double reach(const struct oa_span *s)
 {
-    return fabs(s->mean) + (isfinite(s->half) ? s->half : 0);
+    return fmax(fabs(s->mean), isfinite(s->low) ? fmax(fabs(s->low), fabs(s->high)) : 0);
 }
 
 /* The middle value of all reaches. */
@@ -37,10 +37,11 @@ static struct oa_axis find_range(const struct oa_interval_chart *c)
     struct oa_axis x = { .low = 0, .high = 0 };
     double limit = 4 * median_reach(c);
     for (int i = 0; i < c->count; i++) {
-        double half = isfinite(c->spans[i].half) ? c->spans[i].half : 0;
-        oa_axis_include(&x, fmax(c->spans[i].mean - half, -limit));
-        oa_axis_include(&x, fmin(c->spans[i].mean + half, limit));
+        const struct oa_span *s = &c->spans[i];
+        oa_axis_include(&x, fmax(isfinite(s->low) ? s->low : s->mean, -limit));
+        oa_axis_include(&x, fmin(isfinite(s->high) ? s->high : s->mean, limit));
     }
+    oa_axis_include(&x, c->also);
     oa_axis_include(&x, -c->margin);
     oa_axis_include(&x, c->margin);
     oa_axis_pad(&x, 0.06);
@@ -59,9 +60,8 @@ static void draw_arrow(struct oa_svg *g, double x, double y, int toward, int col
 static void interval_chart_draw_bar(struct oa_svg *g, const struct oa_span *s,
                                     const struct oa_axis *x, double y)
 {
-    double half = isfinite(s->half) ? s->half : 0;
-    double left = oa_axis_at(x, s->mean - half), right = oa_axis_at(x, s->mean + half),
-           at = oa_axis_at(x, s->mean);
+    double at = oa_axis_at(x, s->mean), left = isfinite(s->low) ? oa_axis_at(x, s->low) : at,
+           right = isfinite(s->high) ? oa_axis_at(x, s->high) : at;
     double from = fmin(fmax(left, g->left), g->right), to = fmax(fmin(right, g->right), g->left);
     oa_text_printf(g->out, "<path class=\"span c%d\" data-series=\"%d\" d=\"M%.1f %.1fH%.1f\"/>",
                    s->color % OA_COLORS, s->color, from, y, to);
@@ -90,17 +90,21 @@ static void draw_margin(struct oa_svg *g, const struct oa_axis *x, double margin
 }
 
 /* A piece in each row: in a narrow chart it would otherwise run through the names. */
-static void draw_zero(struct oa_svg *g, const struct oa_axis *x, double top, double bottom)
+static void draw_marks(struct oa_svg *g, const struct oa_axis *x, double also, double top,
+                       double bottom)
 {
-    oa_text_printf(g->out, "<path class=\"zero\" d=\"M%.1f %.1fV%.1f\"/>", oa_axis_at(x, 0), top,
+    oa_text_printf(g->out, "<path class=\"zero\" d=\"M%.1f %.1fV%.1f", oa_axis_at(x, 0), top,
                    bottom);
+    if (also > 0 || also < 0)
+        oa_text_printf(g->out, "M%.1f %.1fV%.1f", oa_axis_at(x, also), top, bottom);
+    oa_text_printf(g->out, "\"/>");
 }
 
 static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x,
-                          double y)
+                          double also, double y)
 {
     oa_svg_name(g, 2, y, "start", s->name, s->color);
-    draw_zero(g, x, y - ROW / 2.0, y + ROW / 2.0);
+    draw_marks(g, x, also, y - ROW / 2.0, y + ROW / 2.0);
     interval_chart_draw_bar(g, s, x, y);
     if (s->note)
         oa_svg_text(g, g->right + 22, y, "start", "note", s->note);
@@ -109,10 +113,10 @@ static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struc
 }
 
 static void draw_narrow_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x,
-                            double y)
+                            double also, double y)
 {
     oa_svg_name(g, 2, y - 22, "start", s->name, s->color);
-    draw_zero(g, x, y - 14, y + 6);
+    draw_marks(g, x, also, y - 14, y + 6);
     interval_chart_draw_bar(g, s, x, y - 4);
     if (s->verdict)
         oa_svg_text(g, g->width - 2, y - 22, "end", "note", s->verdict);
@@ -163,9 +167,9 @@ void oa_svg_intervals(const struct oa_interval_chart *c, struct oa_text *out)
     for (int i = 0; i < c->count; i++) {
         double y = g.top + row * i + (narrow ? row - 10 : row / 2.0);
         if (narrow)
-            draw_narrow_row(&g, &c->spans[i], &x, y);
+            draw_narrow_row(&g, &c->spans[i], &x, c->also, y);
         else
-            draw_wide_row(&g, &c->spans[i], &x, y);
+            draw_wide_row(&g, &c->spans[i], &x, c->also, y);
     }
     oa_svg_end(&g);
 }

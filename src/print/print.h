@@ -134,13 +134,14 @@ void oa_svg_points(const struct oa_point_chart *chart, struct oa_text *out);
 
 struct oa_span {
     const char *name, *note,
-        *verdict;      /* note and verdict stand at the right; a narrow chart has no notes */
-    double mean, half; /* half NaN: only the mean is drawn */
+        *verdict;           /* note and verdict stand at the right; a narrow chart has no notes */
+    double mean, low, high; /* the ends NaN: only the mean is drawn */
     int color;
 };
 struct oa_interval_chart {
     const char *title, *description, *x_label;
     double margin; /* within which differences do not matter: a band around 0; 0: none */
+    double also;   /* a line there too; 0: none */
     const struct oa_span *spans;
     int count;
     int width; /* 0: 960; below 560 the name is above its interval */

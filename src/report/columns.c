@@ -5,6 +5,7 @@
 #include "report/adjusted.h"
 #include "report/notes.h"
 #include "report/page.h"
+#include "report/retained.h"
 #include "report/tuning.h"
 
 #include <math.h>
@@ -73,6 +74,8 @@ static bool column_applies(const struct oa_comparison *k, const struct oa_summar
         return k->baseline > 0 && oa_family_kind_of(k) != OA_FAMILY_BASELINE;
     case OA_COLUMN_UNIFORM:
         return s->uniform >= 0 && oa_family_kind_of(k) != OA_FAMILY_UNIFORM;
+    case OA_COLUMN_RETAINED:
+        return oa_retained_any(k, s);
     case OA_COLUMN_TUNED:
         return k->tuning.grid.options > 0;
     case OA_COLUMN_SPEEDUP:
@@ -169,6 +172,19 @@ static void describe_difference(const struct oa_comparison *k, struct oa_estimat
     out->itself = itself;
 }
 
+/* By definition 1 of what the shares are of, and 0 of the uniform baseline. */
+static void set_retained_value(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                               struct oa_column_value *out)
+{
+    char ends[OA_INTERVAL];
+    struct oa_retained r = oa_retained_of(k, s, entry);
+    bool whole = entry == oa_retained_whole(k, s), known = whole || entry == s->uniform;
+    if (known || oa_retained_shown(&r))
+        out->number.mean = known ? whole : r.share.value;
+    if (!known && r.state == OA_RETAINED_BOUNDED)
+        oa_text_printf(&out->words, "%s", oa_retained_ends(ends, &r));
+}
+
 void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                         const struct oa_shown_column *column, oa_context *c,
                         struct oa_column_value *out)
@@ -217,6 +233,9 @@ void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *
     case OA_COLUMN_UNIFORM:
         describe_difference(k, oa_compared_pair(s, entry, s->uniform)->difference,
                             entry == s->uniform, out);
+        break;
+    case OA_COLUMN_RETAINED:
+        set_retained_value(k, s, entry, out);
         break;
     case OA_COLUMN_SEEDS:
     case OA_COLUMN_UNEVEN_SEEDS:
@@ -287,6 +306,9 @@ static void add_column_text(const struct oa_shown_column *column, const struct o
     case OA_KIND_DIFFERENCE:
         oa_print_plus_minus(number, v->itself ? (double)NAN : x, v->number.half, decimals);
         oa_table_cell(t, words ? "%s %s" : "%s", number, words);
+        break;
+    case OA_KIND_SHARE:
+        oa_table_cell(t, words ? "%s %s" : "%s", oa_number_fixed(number, x, 2), words);
         break;
     case OA_KIND_P:
         oa_table_cell(t, isnan(x) ? "–" : x < 0.0001 ? "<1e-4" : "%.4f", x);

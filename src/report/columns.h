@@ -32,6 +32,7 @@ enum oa_column_kind {
     OA_KIND_SCORE,      /* with ± half */
     OA_KIND_DIFFERENCE, /* with a sign, and ± half or both ends */
     OA_KIND_P,
+    OA_KIND_SHARE, /* with both ends */
     OA_KIND_RATIO
 };
 

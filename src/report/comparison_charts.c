@@ -34,7 +34,8 @@ static int collect_spans(const struct oa_comparison *k, const struct oa_summary 
                                      notes[2 * n].s,
                                      a.verdict.s,
                                      a.difference.mean,
-                                     a.difference.half,
+                                     a.difference.mean - a.difference.half,
+                                     a.difference.mean + a.difference.half,
                                      i };
         n++;
     }

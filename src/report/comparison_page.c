@@ -7,6 +7,7 @@
 #include "report/over_items.h"
 #include "report/page.h"
 #include "report/report.h"
+#include "report/retained.h"
 
 #include <math.h>
 #include <string.h>
@@ -163,6 +164,7 @@ void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, s
     comparison_page_header(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_results(k, s, out);
+    oa_page_retained(k, s, out);
     oa_page_solved(k, s, out);
     oa_page_items(k, s, out);
     oa_page_test(k, s, out);

@@ -9,6 +9,7 @@
 #include "report/over_items.h"
 #include "report/page.h"
 #include "report/report.h"
+#include "report/retained.h"
 #include "report/tuning.h"
 #include "report/variance.h"
 
@@ -18,7 +19,7 @@ static const unsigned char results_columns[] = {
     OA_COLUMN_SCORE,        OA_COLUMN_PERPLEXITY, OA_COLUMN_BITS,          OA_COLUMN_MEASURE,
     OA_COLUMN_ASKED,        OA_COLUMN_ASKED_P,    OA_COLUMN_ASKED_VERDICT, OA_COLUMN_OWN_SCORE,
     OA_COLUMN_UNEVEN_SEEDS, OA_COLUMN_TO_BEST,    OA_COLUMN_BASELINE,      OA_COLUMN_UNIFORM,
-    OA_COLUMN_TUNED
+    OA_COLUMN_RETAINED,     OA_COLUMN_TUNED
 };
 
 /* Means over the seeds. */
@@ -68,10 +69,9 @@ static bool is_too_wide(const struct oa_table *t, int limit)
 static bool leave_out_one(struct oa_shown_column *columns, int *count)
 {
     static const unsigned char spared[] = {
-        OA_COLUMN_BITS,      OA_COLUMN_ASKED_P, OA_COLUMN_SECONDS_PER_STEP,
-        OA_COLUMN_STEPS,     OA_COLUMN_SECONDS, OA_COLUMN_FROZEN,
-        OA_COLUMN_TOKENS,    OA_COLUMN_FLOPS,   OA_COLUMN_MEASURE,
-        OA_COLUMN_OWN_SCORE, OA_COLUMN_TUNED
+        OA_COLUMN_BITS,    OA_COLUMN_ASKED_P,  OA_COLUMN_SECONDS_PER_STEP, OA_COLUMN_STEPS,
+        OA_COLUMN_SECONDS, OA_COLUMN_FROZEN,   OA_COLUMN_TOKENS,           OA_COLUMN_FLOPS,
+        OA_COLUMN_MEASURE, OA_COLUMN_RETAINED, OA_COLUMN_OWN_SCORE,        OA_COLUMN_TUNED
     };
     for (size_t i = 0; i < sizeof spared; i++)
         for (int c = *count - 1; c >= 0; c--) {
@@ -136,6 +136,18 @@ static void add_tuned_line(const struct oa_comparison *k, const struct oa_summar
         oa_text_printf(out, ".\n");
 }
 
+/* As a sentence where the column of retained shares did not fit. */
+static void add_left_out_shares(const struct oa_comparison *k, const struct oa_summary *s,
+                                const struct oa_shown_column *all, int count,
+                                const struct oa_shown_column *shown, int n, struct oa_text *out)
+{
+    for (int i = 0; i < count; i++)
+        if (all[i].name == OA_COLUMN_RETAINED && !is_shown(&all[i], shown, n)) {
+            oa_retained_sentence(k, s, out);
+            oa_text_printf(out, "\n");
+        }
+}
+
 /* As wide as the terminal as far as that can be, with long names cut only to fit `limit`. All
  * columns are in report.md. */
 static void add_table_text(const struct oa_comparison *k, const struct oa_summary *s,
@@ -165,6 +177,7 @@ static void add_table_text(const struct oa_comparison *k, const struct oa_summar
                        oa_not_significant);
     name_other_columns(all, most, shown, n, notes);
     add_tuned_line(k, s, all, most, shown, n, notes);
+    add_left_out_shares(k, s, all, most, shown, n, notes);
     oa_table_free(&t);
 }
 
@@ -241,6 +254,7 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
     if (s->uniform >= 0)
         oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
                             "and outputs learned as in the others; it is compared, not ranked.\n");
+    oa_retained_note(k, s, out);
     table_add_seeds_needed(k, s, out);
     oa_report_widths(k, out);
     oa_tuning_notes(k, s, out);

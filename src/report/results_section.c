@@ -21,6 +21,7 @@ static const struct page_cell answers[] = {
     { OA_COLUMN_SCORE, { OA_COLUMN_OWN_SCORE_BELOW, OA_COLUMN_OWN_SEEDS } },
     { OA_COLUMN_ASKED, { OA_COLUMN_NONE } },
     { OA_COLUMN_ASKED_VERDICT, { OA_COLUMN_ASKED_P } },
+    { OA_COLUMN_RETAINED, { OA_COLUMN_NONE } },
     { OA_COLUMN_TOKENS_PER_SECOND, { OA_COLUMN_SECONDS_PER_STEP, OA_COLUMN_SPEEDUP } },
     { OA_COLUMN_TRAINABLE, { OA_COLUMN_FROZEN } },
     { OA_COLUMN_PEAK_MEMORY, { OA_COLUMN_FLOPS_PER_STEP } },
@@ -59,6 +60,10 @@ static void add_main(const struct oa_shown_column *column, const struct oa_colum
         oa_text_printf(out, "%s", oa_number_fixed(number, e->mean, decimals));
         if (isfinite(e->half))
             oa_text_printf(out, "<small>± %s</small>", oa_number_fixed(number, e->half, decimals));
+    } else if (column->column->kind == OA_KIND_SHARE) {
+        oa_text_printf(out, "%s", oa_number_fixed(number, e->mean, 2));
+        if (*words)
+            oa_text_printf(out, "<small>%s</small>", words);
     } else if (v->itself || isnan(e->mean)) {
         oa_text_printf(out, "–");
     } else {

@@ -13,6 +13,7 @@
 #include "report/report.h"
 #include "report/results.h"
 #include "report/results_values.h"
+#include "report/retained.h"
 #include "report/until.h"
 #include "report/variance.h"
 #include "train/run_scores.h"
@@ -340,6 +341,7 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
     set(c, entry, "ffn", k->entries[i].ffn ? json_integer(k->entries[i].ffn) : json_null());
     set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
     set(c, entry, "statistics", standing_json(c, k, s, i));
+    set(c, entry, "retained", oa_retained_json(c, k, s, i));
     set(c, entry, "test", test_json(c, k, i));
     set(c, entry, "trajectory", trajectory_json(c, k, s, i));
     for (int r = 0; r < s->entries[i].made; r++)
