@@ -252,14 +252,14 @@ static double coverage(int n, double gain, double share, bool heavy, int samples
 static void sets_cover_the_true_share(void **state)
 {
     (void)state;
-    int samples = tries(20000), bounded;
+    int samples = tries(20000), bounded, heavy_bounded;
     static const int sizes[] = { 3, 5, 10, 20 };
     double error = 4 * sqrt(0.05 * 0.95 / samples);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int g = 0; g < 3; g++) {
             static const double gains[] = { 0.5, 3, 12 }; /* in deviations of a run */
             double normal = coverage(sizes[i], gains[g], 0.85, false, samples, &bounded);
-            double heavy = coverage(sizes[i], gains[g], 0.85, true, samples, &bounded);
+            double heavy = coverage(sizes[i], gains[g], 0.85, true, samples, &heavy_bounded);
             print_message("%d seeds, gain of %g deviations: %.1f %% normal, %.1f %% t3, bounded in "
                           "%.0f %%\n",
                           sizes[i], gains[g], 100 * normal, 100 * heavy, 100.0 * bounded / samples);

@@ -90,8 +90,8 @@ static void draw_margin(struct oa_svg *g, const struct oa_axis *x, double margin
 }
 
 /* A piece in each row: in a narrow chart it would otherwise run through the names. */
-static void draw_marks(struct oa_svg *g, const struct oa_axis *x, double also, double top,
-                       double bottom)
+static void draw_zero_and_also(struct oa_svg *g, const struct oa_axis *x, double also, double top,
+                               double bottom)
 {
     oa_text_printf(g->out, "<path class=\"zero\" d=\"M%.1f %.1fV%.1f", oa_axis_at(x, 0), top,
                    bottom);
@@ -104,7 +104,7 @@ static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struc
                           double also, double y)
 {
     oa_svg_name(g, 2, y, "start", s->name, s->color);
-    draw_marks(g, x, also, y - ROW / 2.0, y + ROW / 2.0);
+    draw_zero_and_also(g, x, also, y - ROW / 2.0, y + ROW / 2.0);
     interval_chart_draw_bar(g, s, x, y);
     if (s->note)
         oa_svg_text(g, g->right + 22, y, "start", "note", s->note);
@@ -116,7 +116,7 @@ static void draw_narrow_row(struct oa_svg *g, const struct oa_span *s, const str
                             double also, double y)
 {
     oa_svg_name(g, 2, y - 22, "start", s->name, s->color);
-    draw_marks(g, x, also, y - 14, y + 6);
+    draw_zero_and_also(g, x, also, y - 14, y + 6);
     interval_chart_draw_bar(g, s, x, y - 4);
     if (s->verdict)
         oa_svg_text(g, g->width - 2, y - 22, "end", "note", s->verdict);
