@@ -301,7 +301,8 @@ static void both_directions_say_the_same(void **state)
         }
 }
 
-/* The fastest and the smallest is the one that is most often right: nothing else is on a front. */
+/* The fastest and the smallest is the one that is most often right: nothing else is on a front but
+ * the last, which is not shown to be right less often. */
 static void fronts(void **state)
 {
     static struct made m;
@@ -314,11 +315,11 @@ static void fronts(void **state)
     }
     judge(&m);
     for (int i = 0; i < MOST; i++) {
-        assert_int_equal(m.summary.entries[i].front_speed, i == 1);
-        assert_int_equal(m.summary.entries[i].front_parameters, i == 1);
+        assert_int_equal(m.summary.entries[i].front_speed, i == 1 || i == 4);
+        assert_int_equal(m.summary.entries[i].front_parameters, i == 1 || i == 4);
     }
     struct oa_text t = text_of(&m, oa_report_html);
-    assert_null(strstr(t.s, "<path class=\"front\"")); /* of one point there is no line */
+    assert_null(strstr(t.s, "<path class=\"front\"")); /* of one corner there is no line */
     oa_text_free(&t);
     oa_summary_free(&m.summary);
     for (int r = 0; r < SEEDS; r++)

@@ -309,30 +309,6 @@ static void failures_take_no_part(void **state)
     oa_summary_free(&s);
 }
 
-static void fronts(void **state)
-{
-    static struct losses l;
-    static const double losses[] = { 1, 2, 3, 2, 1.5 }, speeds[] = { 10, 20, 15, 20, 5 },
-                        sizes[] = { 5, 4, 3, 2, 9 };
-    struct oa_summary s;
-    oa_context *c = oa_open(NULL);
-    (void)state;
-    set_losses(&l, 5, 1, losses);
-    for (int i = 0; i < 5; i++) {
-        l.runs[i][0].tokens_per_second = speeds[i];
-        l.entries[i].trainable = sizes[i];
-    }
-    assert_int_equal(oa_summary_make(c, &l.comparison, &s), OA_OK);
-    static const bool speed[] = { true, true, false, true, false },
-                      size[] = { true, false, false, true, false };
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(s.entries[i].front_speed, speed[i]);
-        assert_int_equal(s.entries[i].front_parameters, size[i]);
-    }
-    oa_summary_free(&s);
-    oa_close(c);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,7 +321,6 @@ int main(void)
         cmocka_unit_test(a_whole_summary),
         cmocka_unit_test(verdicts),
         cmocka_unit_test(failures_take_no_part),
-        cmocka_unit_test(fronts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

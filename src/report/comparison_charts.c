@@ -229,12 +229,12 @@ void oa_page_trade_offs(const struct oa_comparison *k, const struct oa_summary *
 {
     static const struct trade_off both[] = {
         { "speed", "Quality against speed",
-          "Ringed: on the Pareto front: no other attention is better in one without being shown to "
-          "be worse in the other. Bars: 95 % intervals.",
+          "Ringed: on the Pareto front: no other attention was shown to be better in one and not "
+          "worse in the other. Bars: 95 % intervals.",
           "tokens/s in training", true },
         { "size", "Quality against size",
-          "Ringed: on the Pareto front: no other attention is better in one without being shown to "
-          "be worse in the other.",
+          "Ringed: on the Pareto front: no other attention was shown to be better in one and not "
+          "worse in the other.",
           "trainable parameters", false },
     };
     struct oa_point *points = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *points);

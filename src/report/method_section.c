@@ -123,12 +123,16 @@ static void explain_fronts(const struct oa_comparison *k, const struct oa_summar
                            struct oa_text *out)
 {
     (void)s;
-    oa_text_printf(out, "<div><dt>Pareto front</dt><dd>An attention is not on the front if another "
-                        "one is better in one of the two and not shown to be worse in the other: "
-                        "better by the interval of the paired differences of ");
+    oa_text_printf(out,
+                   "<div><dt>Pareto front</dt><dd>An attention is not on the front if another "
+                   "one was shown to dominate it: to be better%s and, by the estimate, no "
+                   "slower (larger); or to be faster (smaller) and %s. Shown: by simultaneous "
+                   "95 %% intervals of the paired differences of ",
+                   k->margin > 0 ? " by more than the margin" : "",
+                   k->margin > 0 ? "not worse by more than the margin" : "better");
     oa_html_text(out, oa_metric_word(k));
-    oa_text_printf(out, ", or of the speed ratios; parameters are counted. Without intervals the "
-                        "point estimates are compared.</dd></div>\n");
+    oa_text_printf(out, " over all pairs, and by the interval of the speed ratio; parameters are "
+                        "counted. What has no interval shows nothing.</dd></div>\n");
 }
 
 /* ---- when ---- */

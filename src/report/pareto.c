@@ -1,54 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pareto fronts that respect intervals. An attention is off a front when another one is better in
- * one of the two and not worse in the other, where
+ * Pareto fronts of what was shown. An attention i leaves a front only if some other one, j, is
+ * shown to dominate it:
  *
- *     lower cost        the 95 % interval of the paired difference is below 0
- *     faster            the 95 % interval of the ratio of step times, round by round, is below 1
- * (rounds.c) fewer parameters  they are counted
+ *     i costs more than j by more than the margin, and is not faster (smaller) by the estimate; or
+ *     i is slower (larger) than j, and j does not cost more than i by more than the margin
  *
- * and "not worse" is: not shown to be. Where no interval can be given (one seed, fewer than six
- * rounds, speeds that were not measured apart), the numbers themselves are compared: means that are
- * adjusted for missing seeds (adjusted.c). Intervals are those of single comparisons.
+ * Costs are compared by simultaneous 95 % intervals of the paired differences over all pairs of
+ * ranked attentions (Bonferroni), and speeds by the 95 % interval of the ratio of step times, round
+ * by round (rounds.c). Parameters are counted. What has no interval (one seed, fewer than six
+ * rounds, speeds that were not measured apart) shows nothing. Attentions with the same runs cost
+ * the same.
  */
-#include "report/adjusted.h"
+#include "report/summary.h"
 
 #include <math.h>
 
-enum order { WORSE = -1, OPEN = 0, BETTER = 1 };
+static const double level = 0.05;
 
-static enum order compare_costs(double a, double b) /* low is better */
+static int ranked_pairs(const struct oa_summary *s)
 {
-    return a < b ? BETTER : a > b ? WORSE : OPEN;
+    int n = 0;
+    for (int i = 0; i < s->count; i++)
+        n += oa_is_ranked(s, i);
+    return n * (n - 1) / 2;
 }
 
-/* Position of the interval of "a compared with b" relative to its value for equal ones. */
-static enum order compare_interval(double low, double high, double alike)
+/* By how much i is shown to cost more than j: the lower end of the difference. */
+static double shown_excess(const struct oa_comparison *k, const struct oa_summary *s, int i, int j,
+                           double *scratch)
 {
-    return high < alike ? BETTER : low > alike ? WORSE : OPEN;
+    if (oa_same_runs(k, i, j))
+        return 0;
+    struct oa_estimate d = oa_paired(k, i, j, k->seeds, scratch);
+    double share = level / ranked_pairs(s);
+    double half = k->sequential ? oa_anytime_half(&d, share) : oa_half_at(&d, share);
+    return isfinite(half) && d.sd > 0 ? d.mean - half : -INFINITY;
 }
 
-static enum order by_cost(const struct oa_comparison *k, const struct oa_summary *s, int a, int b,
-                          double *scratch)
-{
-    struct oa_estimate d = oa_paired(k, a, b, k->seeds, scratch);
-    if (!isfinite(d.half))
-        return compare_costs(oa_adjusted_cost(k, s, a), oa_adjusted_cost(k, s, b));
-    return compare_interval(d.mean - d.half, d.mean + d.half, 0);
-}
-
-static enum order by_speed(const struct oa_comparison *k, const struct oa_summary *s, int a, int b)
+/* The step time of i as a multiple of that of j; without an interval where speeds were not measured
+ * apart. */
+static struct oa_range times_of(const struct oa_comparison *k, const struct oa_summary *s, int i,
+                                int j)
 {
     struct oa_range r =
-        oa_ratio_of(k->entries[a].step_seconds, k->entries[b].step_seconds, k->rounds);
-    if (!isfinite(r.low))
-        return compare_costs(-s->entries[a].tokens_per_second, -s->entries[b].tokens_per_second);
-    return compare_interval(r.low, r.high, 1);
+        oa_ratio_of(k->entries[i].step_seconds, k->entries[j].step_seconds, k->rounds);
+    if (r.n == 0)
+        r.value = s->entries[j].tokens_per_second / s->entries[i].tokens_per_second;
+    return r;
 }
 
-static bool beats(enum order in_one, enum order in_other)
+static struct oa_range sizes_of(const struct oa_comparison *k, int i, int j)
 {
-    return in_one >= OPEN && in_other >= OPEN && (in_one == BETTER || in_other == BETTER);
+    double ratio = k->entries[i].trainable / k->entries[j].trainable;
+    return (struct oa_range){ .n = 1, .value = ratio, .low = ratio, .high = ratio };
 }
 
 double oa_trade_off_cost(const struct oa_comparison *k, const struct oa_summary *s, int i,
@@ -63,20 +68,24 @@ static bool on_trade_off(const struct oa_comparison *k, const struct oa_summary 
     return oa_is_ranked(s, i) && isfinite(oa_trade_off_cost(k, s, i, speed));
 }
 
+static bool dominates(const struct oa_comparison *k, const struct oa_summary *s, int j, int i,
+                      bool speed, double *scratch)
+{
+    double excess = shown_excess(k, s, i, j, scratch);
+    struct oa_range ratio = speed ? times_of(k, s, i, j) : sizes_of(k, i, j);
+    bool shown_worse = excess > k->margin && !(ratio.value < 1);
+    bool shown_slower = ratio.low > 1 && excess >= -k->margin; /* NaN: not shown */
+    return shown_worse || shown_slower;
+}
+
 static bool on_front(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                      bool speed, double *scratch)
 {
     if (!on_trade_off(k, s, entry, speed))
         return false;
-    for (int i = 0; i < s->count; i++) {
-        if (i == entry || !on_trade_off(k, s, i, speed))
-            continue;
-        enum order cost = speed
-                              ? by_speed(k, s, i, entry)
-                              : compare_costs(k->entries[i].trainable, k->entries[entry].trainable);
-        if (beats(by_cost(k, s, i, entry, scratch), cost))
+    for (int j = 0; j < s->count; j++)
+        if (j != entry && on_trade_off(k, s, j, speed) && dominates(k, s, j, entry, speed, scratch))
             return false;
-    }
     return true;
 }
 
