@@ -203,6 +203,37 @@ static void a_set_with_one_end(void **state)
     assert_true(fabs(from_high ? f.low : f.high) > 1e6);
 }
 
+static double distance_from_the_interval(const struct reference *r, double ratio, double level)
+{
+    double rest[20];
+    for (int i = 0; i < r->n; i++)
+        rest[i] = r->numerator[i] - ratio * r->denominator[i];
+    struct oa_estimate e = oa_estimate_of(rest, r->n);
+    return fabs(e.mean) - oa_anytime_half(&e, level);
+}
+
+/* At the ends of the set the anytime-valid interval of N - r D ends at 0. */
+static void other_intervals_than_that_of_the_t_test(void **state)
+{
+    (void)state;
+    int bounded = 0;
+    for (size_t i = 0; i < sizeof references / sizeof *references; i++) {
+        const struct reference *r = &references[i];
+        struct oa_estimate one = { .n = r->n, .sd = 1 };
+        double half = oa_anytime_half(&one, 0.05);
+        struct oa_fieller f = oa_fieller_within(r->numerator, r->denominator, r->n, half);
+        if (isinf(half))
+            assert_int_equal(f.form, OA_FIELLER_EVERYTHING);
+        if (f.form != OA_FIELLER_BOUNDED)
+            continue;
+        bounded++;
+        assert_true(fabs(distance_from_the_interval(r, f.low, 0.05)) < 1e-9);
+        assert_true(fabs(distance_from_the_interval(r, f.high, 0.05)) < 1e-9);
+        assert_true(distance_from_the_interval(r, f.value, 0.05) < 0);
+    }
+    assert_true(bounded >= 4);
+}
+
 /* ---- coverage ---- */
 
 enum { MOST = 20 };
@@ -277,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_ratio_of_equals_is_one),
         cmocka_unit_test(what_has_no_set),
         cmocka_unit_test(a_set_with_one_end),
+        cmocka_unit_test(other_intervals_than_that_of_the_t_test),
         cmocka_unit_test(sets_cover_the_true_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,8 +58,15 @@ static void solve_linear(double b, double c, struct oa_fieller *out)
     out->high = b > 0 ? c / (2 * b) : INFINITY;
 }
 
-struct oa_fieller oa_fieller_of(const double *numerator, const double *denominator, int n,
-                                double level)
+static void set_everything(struct oa_fieller *out)
+{
+    out->form = OA_FIELLER_EVERYTHING;
+    out->low = -INFINITY;
+    out->high = INFINITY;
+}
+
+struct oa_fieller oa_fieller_within(const double *numerator, const double *denominator, int n,
+                                    double half)
 {
     struct oa_fieller out = { .n = n, .value = NAN, .low = NAN, .high = NAN, .gain = NAN };
     if (n < 1)
@@ -67,9 +74,13 @@ struct oa_fieller oa_fieller_of(const double *numerator, const double *denominat
     double mean_n = oa_mean(numerator, n), mean_d = oa_mean(denominator, n);
     out.gain = mean_d;
     out.value = mean_n / mean_d;
-    if (n < 2)
+    if (n < 2 || isnan(half))
         return out;
-    double t = oa_t_quantile(1 - level / 2, n - 1), factor = t * t / n;
+    if (isinf(half)) {
+        set_everything(&out);
+        return out;
+    }
+    double factor = half * half; /* t² / n of the t test */
     double s_nn = covariance(numerator, numerator, n), s_nd = covariance(numerator, denominator, n),
            s_dd = covariance(denominator, denominator, n);
     double a = mean_d * mean_d - factor * s_dd, b = mean_n * mean_d - factor * s_nd,
@@ -80,10 +91,14 @@ struct oa_fieller oa_fieller_of(const double *numerator, const double *denominat
         solve_linear(b, c, &out);
     else if (a > 0 || discriminant > 0)
         solve_quadratic(a, b, c, sqrt(fmax(0, discriminant)), &out);
-    else {
-        out.form = OA_FIELLER_EVERYTHING;
-        out.low = -INFINITY;
-        out.high = INFINITY;
-    }
+    else
+        set_everything(&out);
     return out;
+}
+
+struct oa_fieller oa_fieller_of(const double *numerator, const double *denominator, int n,
+                                double level)
+{
+    double half = n < 2 ? (double)NAN : oa_t_quantile(1 - level / 2, n - 1) / sqrt(n);
+    return oa_fieller_within(numerator, denominator, n, half);
 }

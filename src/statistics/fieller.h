@@ -25,5 +25,9 @@ struct oa_fieller {
  * ratio of the means of normal pairs with a probability of exactly `level`. */
 struct oa_fieller oa_fieller_of(const double *numerator, const double *denominator, int n,
                                 double level);
+/* The same with another interval than that of the t test: `half` is its half-width for the mean of
+ * n differences with a deviation of 1, to which it must be proportional. */
+struct oa_fieller oa_fieller_within(const double *numerator, const double *denominator, int n,
+                                    double half);
 
 #endif
