@@ -16,6 +16,7 @@
  * what it cannot published: list of texts, the numbers data: {name, get, licence} predicts: list of
  * "ATTENTION RELATION ATTENTION"; RELATION is `better than`, `worse than`, `as good as` (within
  *         compare.margin) or `at least as good as`, of scores, or `faster than`, of training steps.
+ *         "ATTENTION keeps at least 0.8": of what the baseline or softmax gains.
  * An ATTENTION takes part in the comparison, or is `floor`. With variants it may name one, "softmax
  * @ small"; without, the prediction is held in each variant. "ranking @ small same as ranking @
  * large": the order of the attentions. variants: list of {name, at, from, set: {option: value}};
@@ -30,7 +31,8 @@
 
 #include "compare/comparison.h"
 #include "print/print.h"
-#include "report/verdicts.h"
+#include "statistics/family.h"
+#include "statistics/fieller.h"
 
 #include <jansson.h>
 
@@ -42,8 +44,9 @@ enum oa_relation {
     OA_WORSE_THAN,
     OA_AS_GOOD_AS,
     OA_AT_LEAST_AS_GOOD_AS,
-    OA_FASTER_THAN, /* a training step, in rounds of one comparison */
-    OA_SAME_AS,     /* the rankings of two comparisons */
+    OA_FASTER_THAN,    /* a training step, in rounds of one comparison */
+    OA_SAME_AS,        /* the rankings of two comparisons */
+    OA_KEEPS_AT_LEAST, /* of what the baseline or softmax gains over the uniform baseline */
     OA_RELATIONS
 };
 const char *oa_relation_words(enum oa_relation r); /* "better than" */
@@ -58,6 +61,7 @@ struct oa_prediction {
     char *text; /* as it was written */
     enum oa_relation relation;
     struct oa_claimed left, right; /* both or none name a variant */
+    double share;                  /* of OA_KEEPS_AT_LEAST, whose right side is this as text */
 };
 struct oa_variant {
     char *name; /* "contest" where the file has no variants */
@@ -144,17 +148,17 @@ struct oa_record_measure {
     const char *name, *unit; /* unit of a difference: "nats a token", "% points" */
     int decimals;
     bool higher;
+    double best; /* the best possible value; NaN: the record does not say */
 };
 struct oa_record_measure oa_record_measure_of(const json_t *record);
 struct oa_estimate oa_record_score(const json_t *record, int entry);
 /* The score of a run; NaN when it failed. *seed is set. */
 double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed);
 int oa_record_runs(const json_t *record, int entry);
-/* Entry a against entry b, by the comparison's own statistics: against the baseline or the uniform
- * baseline where b or a is it, else as a pair. The difference is of scores, a minus b. Verdict
- * NONE: they were not compared. */
-struct oa_against oa_record_against(const json_t *record, int a, int b);
-const char *oa_recorded_words(enum oa_against_verdict v); /* of a verdict in a record, for people */
+double oa_record_loss(const json_t *record, int entry, int run, json_int_t *seed); /* likewise */
+/* The entry whose gain over the uniform baseline is 1: the baseline, or softmax. -1: there is none.
+ */
+int oa_record_whole(const json_t *record);
 /* How many times as fast a training step of entry a was as one of entry b, by the rounds in which
  * the comparison timed both; n is 0 where it did not. */
 struct oa_range oa_record_speed(const json_t *record, int a, int b);
@@ -163,7 +167,7 @@ struct oa_record_cost {
 };
 struct oa_record_cost oa_record_cost_of(const json_t *record);
 
-/* ---- the order of attentions in two comparisons (ranking.c) ---- */
+/* ---- verdicts (judge.c, score_findings.c) ---- */
 
 /* Pairs of attentions, by what was found of each pair in both comparisons. */
 struct oa_ranking {
@@ -171,12 +175,6 @@ struct oa_ranking {
     int opposed; /* the one that is better here is worse there */
     int open;    /* not told in both */
 };
-/* Of the `count` attentions, canonical, of which all take part in both. */
-struct oa_ranking oa_rankings(const json_t *left, const json_t *right, char *const *attention,
-                              int count);
-
-/* ---- verdicts (judge.c) ---- */
-
 enum oa_claim_verdict {
     OA_CLAIM_NOT_RUN,
     OA_CLAIM_HOLDS,
@@ -193,6 +191,7 @@ struct oa_finding {
     enum oa_claim_verdict verdict;
     struct oa_against against; /* the left one against the right one; the difference is of scores */
     struct oa_range speed;     /* of OA_FASTER_THAN: how many times as fast the left one was */
+    struct oa_fieller share;   /* of OA_KEEPS_AT_LEAST */
     struct oa_ranking ranking; /* of OA_SAME_AS */
 };
 struct oa_judged {

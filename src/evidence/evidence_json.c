@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define SCHEMA "orthant.evidence/1"
+#define SCHEMA "orthant.evidence/2"
 
 static json_t *evidence_estimate_json(const struct oa_estimate *e)
 {
@@ -25,20 +25,41 @@ static json_t *pairs(const struct oa_ranking *r)
     return json_pack("{s:i, s:i, s:i}", "alike", r->alike, "opposed", r->opposed, "open", r->open);
 }
 
+/* Without ends where it is not bounded. */
+static json_t *share(const struct oa_fieller *r)
+{
+    bool bounded = r->form == OA_FIELLER_BOUNDED;
+    return json_pack("{s:i, s:o, s:o, s:o}", "n", r->n, "value", oa_json_number(r->value), "low",
+                     oa_json_number(bounded ? r->low : NAN), "high",
+                     oa_json_number(bounded ? r->high : NAN));
+}
+
+/* The simultaneous one; null: nothing was judged. */
+static json_t *interval(const struct oa_against *a)
+{
+    if (isnan(a->half))
+        return json_null();
+    return json_pack("{s:o, s:o, s:o}", "confidence", oa_json_number(1 - a->level), "low",
+                     oa_json_number(a->difference.mean - a->half), "high",
+                     oa_json_number(a->difference.mean + a->half));
+}
+
 static json_t *evidence_finding_json(const struct oa_judged *j, const struct oa_finding *f)
 {
     const struct oa_variant *v = j->experiment->variants;
-    json_t *out = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right",
-                            v[f->right].name, "verdict", oa_claim_verdict_code(f->verdict), "found",
-                            oa_finding_code(j, f), "difference",
-                            evidence_estimate_json(&f->against.difference), "p_holm",
-                            oa_json_number(f->against.adjusted), "p_equivalence",
-                            oa_json_number(f->against.equivalence));
+    json_t *out = json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "left", v[f->left].name, "right",
+        v[f->right].name, "verdict", oa_claim_verdict_code(f->verdict), "found",
+        oa_finding_code(j, f), "difference", evidence_estimate_json(&f->against.difference),
+        "interval", interval(&f->against), "p_adjusted", oa_json_number(f->against.adjusted),
+        "p_equivalence", oa_json_number(f->against.equivalence));
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
     if (relation == OA_FASTER_THAN)
         json_object_set_new(out, "speed", speed(&f->speed));
     if (relation == OA_SAME_AS)
         json_object_set_new(out, "pairs", pairs(&f->ranking));
+    if (relation == OA_KEEPS_AT_LEAST)
+        json_object_set_new(out, "retained", share(&f->share));
     return out;
 }
 

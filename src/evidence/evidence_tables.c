@@ -2,6 +2,7 @@
  * The tables of a page of evidence: predictions with their answers, what was run, and the numbers.
  */
 #include "evidence/pages.h"
+#include "evidence/score_findings.h"
 #include "report/notes.h"
 
 #include <math.h>
@@ -65,7 +66,15 @@ static void add_speed(const struct oa_range *r, struct oa_text *out)
                        oa_number(low, r->low, 3), oa_number(high, r->high, 3));
 }
 
-/* What was measured: a difference of scores, a speed, pairs. */
+static void add_retained(const struct oa_fieller *r, struct oa_text *out)
+{
+    char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
+    if (r->form == OA_FIELLER_BOUNDED)
+        oa_text_printf(out, "keeps %s (%s to %s)", oa_number_fixed(value, r->value, 2),
+                       oa_number_fixed(low, r->low, 2), oa_number_fixed(high, r->high, 2));
+}
+
+/* What was measured: a difference of scores, a speed, pairs, a share. */
 static void add_measured(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
 {
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
@@ -74,6 +83,8 @@ static void add_measured(const struct oa_judged *j, const struct oa_finding *f, 
     else if (relation == OA_SAME_AS)
         oa_text_printf(out, "pairs: %d alike, %d opposed, %d inconclusive", f->ranking.alike,
                        f->ranking.opposed, f->ranking.open);
+    else if (relation == OA_KEEPS_AT_LEAST)
+        add_retained(&f->share, out);
     else
         add_score(j, f, out);
 }
@@ -251,12 +262,12 @@ static void evidence_add_difference(const json_t *record, int entry, int other, 
 {
     if (other < 0 || other == entry)
         return;
-    struct oa_against a = oa_record_against(record, entry, other);
-    if (a.verdict == OA_AGAINST_NONE)
-        return;
-    struct oa_estimate shown = oa_against_interval(&a);
-    oa_add_difference(&shown, decimals, out);
-    oa_text_printf(out, " %s", oa_recorded_words(a.verdict));
+    struct oa_estimate d = oa_recorded_difference(&(struct oa_recorded){ record, entry },
+                                                  &(struct oa_recorded){ record, other });
+    if (oa_record_measure_of(record).higher)
+        d.mean = -d.mean;
+    if (d.n > 0)
+        oa_add_difference(&d, decimals, out);
 }
 
 static void add_entry(const struct oa_judged *j, int variant, int entry, struct oa_table *t,
@@ -344,9 +355,10 @@ static void add_measures(const struct oa_judged *j, struct oa_text *out)
         if (first_with_measure(j, v))
             add_measure(j, v, measures > 1, out);
     oa_text_printf(out, "%s",
-                   measures ? "±: half-width of the 95 % interval over the seeds; for differences, "
-                              "of the interval at the corrected level of the verdict.\n\n"
-                            : "");
+                   measures
+                       ? "±: half-width of the 95 % interval over the seeds, of each number "
+                         "alone; the predictions above are judged by wider, simultaneous ones.\n\n"
+                       : "");
 }
 
 void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out)

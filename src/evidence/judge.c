@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What comparisons say of predictions. Within one comparison its own statistics answer: against the
- * baseline or the uniform baseline where the prediction is about one of them, otherwise between the
- * pair. Between two variants, which are comparisons of their own, the seeds that both have are
- * paired, and all such comparisons of the experiment are one family, of simultaneous intervals,
- * which are anytime-valid where a comparison may be looked at any number of times.
+ * What comparisons say of predictions. All findings of an experiment about scores, within one
+ * comparison or between two, are one family: each has the simultaneous interval of one of as many
+ * as were declared, whether all comparisons have ended or not (score_findings.c). Which step trains
+ * faster is told by the rounds in which steps were timed, each prediction by itself.
  *
  * Two attentions that are as good as each other, of which none was found better than the uniform
  * average, were not compared at what attention does: the comparison would have found as much of
- * anything. That is no answer (assay sensitivity: ICH guideline E10, 2000, 1.5).
- *
- * Who trains faster, and whether two comparisons have the same order, is told by what else the
- * records hold: the rounds in which steps were timed, and what was found of each pair.
+ * anything. That is no answer (assay sensitivity: ICH guideline E10, 2000, 1.5). For the same
+ * reason there is no share of a gain that was not shown.
  *
  * An experiment holds when all its predictions do, and fails when one of them fails; before all of
  * them were run it is neither.
  */
-#include "evidence/evidence.h"
+#include "evidence/score_findings.h"
+#include "report/verdicts.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,7 +62,7 @@ static bool as_good(const struct oa_against *a)
  */
 static bool beyond(const struct oa_against *a, double margin)
 {
-    return fabs(a->difference.mean) - a->difference.half > margin;
+    return fabs(a->difference.mean) - a->half > margin;
 }
 
 static enum oa_claim_verdict one_is(enum oa_against_verdict wanted, const struct oa_against *a)
@@ -80,7 +78,7 @@ enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struc
 {
     bool better = a->verdict == OA_AGAINST_BETTER, worse = a->verdict == OA_AGAINST_WORSE;
     if (a->verdict == OA_AGAINST_NONE || a->verdict == OA_AGAINST_UNJUDGED ||
-        a->verdict == OA_AGAINST_ONE_SEED)
+        a->verdict == OA_AGAINST_ONE_SEED || a->verdict == OA_AGAINST_FEW_SEEDS)
         return OA_CLAIM_UNTESTABLE;
     if (relation == OA_BETTER_THAN || relation == OA_WORSE_THAN)
         return one_is(relation == OA_BETTER_THAN ? OA_AGAINST_BETTER : OA_AGAINST_WORSE, a);
@@ -97,12 +95,6 @@ static const struct oa_prediction *prediction_of(const struct oa_judged *j,
     return &j->experiment->predictions[f->prediction];
 }
 
-/* Scores of two comparisons. */
-static bool finding_crosses_variants(const struct oa_judged *j, const struct oa_finding *f)
-{
-    return f->left != f->right && prediction_of(j, f)->relation != OA_SAME_AS;
-}
-
 /* A prediction that names no variant is one finding in each. */
 static void list_findings(struct oa_judged *j)
 {
@@ -116,31 +108,6 @@ static void list_findings(struct oa_judged *j)
             j->findings[j->count++] =
                 (struct oa_finding){ .prediction = p, .left = left, .right = right };
     }
-}
-
-/* Was the attention found better than the uniform baseline of its comparison? Also true if
- * the comparison has none. */
-static bool attends(const json_t *record, const char *attention)
-{
-    int entry = oa_record_entry(record, attention),
-        uniform = oa_record_entry(record, OA_CLAIMED_UNIFORM);
-    return uniform < 0 || entry < 0 ||
-           oa_record_against(record, entry, uniform).verdict == OA_AGAINST_BETTER;
-}
-
-static enum oa_claim_verdict held_of(const struct oa_judged *j, const struct oa_finding *f,
-                                     double margin)
-{
-    const struct oa_prediction *p = prediction_of(j, f);
-    if (as_good(&f->against) && !attends(j->record[f->left], p->left.attention) &&
-        !attends(j->record[f->right], p->right.attention))
-        return OA_CLAIM_UNTESTABLE;
-    return oa_claim_verdict_of(p->relation, &f->against, margin);
-}
-
-static double finding_margin(const struct oa_judged *j, const struct oa_finding *f)
-{
-    return j->experiment->variants[f->left].options.compare_margin;
 }
 
 static bool both_ended(const struct oa_judged *j, const struct oa_finding *f)
@@ -171,159 +138,127 @@ static void judge_speed(struct oa_judged *j, struct oa_finding *f)
     f->verdict = held_of_speed(&f->speed);
 }
 
-/* A pair that is turned round decides; the same order is told when every pair is. */
-static void judge_ranking(struct oa_judged *j, struct oa_finding *f)
-{
-    const struct oa_variant *v = &j->experiment->variants[f->left];
-    if (!both_ended(j, f))
-        return;
-    f->ranking = oa_rankings(j->record[f->left], j->record[f->right], v->attention, v->attentions);
-    f->verdict = f->ranking.opposed ? OA_CLAIM_FAILS
-                 : f->ranking.open  ? OA_CLAIM_INCONCLUSIVE
-                                    : OA_CLAIM_HOLDS;
-}
-
-const char *oa_finding_code(const struct oa_judged *j, const struct oa_finding *f)
-{
-    static const char *const speed[] = { "", "faster", "slower", "not resolved", "not timed" };
-    static const char *const order[] = { "", "the same order", "another order", "not resolved" };
-    if (about(j, f, OA_FASTER_THAN))
-        return speed[f->verdict];
-    return about(j, f, OA_SAME_AS) ? order[f->verdict] : oa_against_code(f->against.verdict);
-}
-
-const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f)
-{
-    const char *code = oa_finding_code(j, f);
-    if (about(j, f, OA_FASTER_THAN) || about(j, f, OA_SAME_AS))
-        return strcmp(code, "not resolved") == 0 ? "inconclusive" : code;
-    return oa_recorded_words(f->against.verdict);
-}
-
-static void judge_within(struct oa_judged *j, struct oa_finding *f)
-{
-    const struct oa_prediction *p = prediction_of(j, f);
-    const json_t *record = j->record[f->left];
-    f->against = oa_against_nothing();
-    if (!record)
-        return;
-    int a = oa_record_entry(record, p->left.attention),
-        b = oa_record_entry(record, p->right.attention);
-    if (a >= 0 && b >= 0)
-        f->against = oa_record_against(record, a, b);
-    f->verdict = held_of(j, f, finding_margin(j, f));
-}
-
-/* ---- between variants ---- */
-
-static double with_seed(const json_t *record, int entry, json_int_t seed)
-{
-    json_int_t found;
-    for (int r = 0; r < oa_record_runs(record, entry); r++) {
-        double score = oa_record_run(record, entry, r, &found);
-        if (found == seed)
-            return score;
-    }
-    return INFINITY; /* it has no run of that seed */
-}
-
-/* Costs of one minus costs of the other, over the seeds that both have. A run that failed leaves no
- * comparison: the seeds that survive are no fair sample. */
-static struct oa_estimate paired(const json_t *left, int a, const json_t *right, int b,
-                                 double *scratch)
-{
-    int n = 0;
-    double sign = oa_record_measure_of(left).higher ? -1 : 1;
-    for (int r = 0; r < oa_record_runs(left, a); r++) {
-        json_int_t seed;
-        double mine = oa_record_run(left, a, r, &seed), theirs = with_seed(right, b, seed);
-        if (isnan(mine) || isnan(theirs))
-            return oa_estimate_of(NULL, 0);
-        if (isfinite(theirs))
-            scratch[n++] = sign * (mine - theirs);
-    }
-    return oa_estimate_of(scratch, n);
-}
-
-static enum oa_error compare_across(oa_context *c, const struct oa_judged *j,
-                                    const struct oa_finding *f, struct oa_against *out)
-{
-    const struct oa_prediction *p = prediction_of(j, f);
-    const json_t *left = j->record[f->left], *right = j->record[f->right];
-    *out = oa_against_nothing();
-    if (!left || !right ||
-        strcmp(oa_record_measure_of(left).name, oa_record_measure_of(right).name) != 0)
-        return OA_OK;
-    int a = oa_record_entry(left, p->left.attention),
-        b = oa_record_entry(right, p->right.attention);
-    if (a < 0 || b < 0)
-        return OA_OK;
-    double *scratch = oa_alloc(c, ((size_t)oa_record_runs(left, a) + 1) * sizeof *scratch);
-    if (scratch)
-        out->difference = paired(left, a, right, b, scratch);
-    oa_free(scratch);
-    return oa_status(c);
-}
+/* ---- scores ---- */
 
 static bool variant_is_sequential(const struct oa_variant *v)
 {
     return v->options.compare_until_resolved || v->options.compare_sequential;
 }
 
-/* No verdict until all comparisons of the family have ended: a correction over fewer would be
- * too weak. */
-static bool family_ready(const struct oa_judged *j, int *members, bool *sequential)
+/* How a finding is judged: as one of all that are about scores. The uniform baseline has no margin.
+ * What was declared is answered with as few seeds as an interval needs. */
+static struct oa_family family_of(const struct oa_judged *j, const struct oa_finding *f)
 {
-    *members = 0;
-    *sequential = false;
-    for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
-        if (!finding_crosses_variants(j, f))
-            continue;
-        if (!both_ended(j, f))
-            return false;
-        *members += 1;
-        *sequential = *sequential || variant_is_sequential(&j->experiment->variants[f->left]) ||
-                      variant_is_sequential(&j->experiment->variants[f->right]);
-    }
-    return *members > 0;
+    const struct oa_prediction *p = prediction_of(j, f);
+    const struct oa_variant *left = &j->experiment->variants[f->left],
+                            *right = &j->experiment->variants[f->right];
+    bool uniform = strcmp(p->left.attention, OA_CLAIMED_UNIFORM) == 0 ||
+                   strcmp(p->right.attention, OA_CLAIMED_UNIFORM) == 0;
+    struct oa_family family = { .margin = uniform ? 0 : left->options.compare_margin,
+                                .sequential =
+                                    variant_is_sequential(left) || variant_is_sequential(right),
+                                .verdict_seeds = 2 };
+    for (int i = 0; i < j->count; i++)
+        family.comparisons += !about(j, &j->findings[i], OA_FASTER_THAN);
+    return family;
 }
 
-static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool sequential,
-                                  struct oa_against *room)
+static struct oa_recorded recorded(const json_t *record, const char *attention)
 {
-    int n = 0;
-    double margin = 0;
-    for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
-        if (finding_crosses_variants(j, f)) {
-            margin = finding_margin(j, f);
-            OA_TRY(compare_across(c, j, f, &room[n++]));
-        }
-    struct oa_family family = {
-        .comparisons = members, .margin = margin, .sequential = sequential, .verdict_seeds = 2
-    };
-    oa_paired_errors(room, members);
-    oa_family_judge(&family, room, members);
-    n = 0;
-    for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
-        if (finding_crosses_variants(j, f)) {
-            f->against = room[n++];
-            f->verdict = held_of(j, f, margin);
-            if (oa_record_measure_of(j->record[f->left]).higher)
-                f->against.difference.mean = -f->against.difference.mean;
-        }
-    return OA_OK;
+    return (struct oa_recorded){ record, oa_record_entry(record, attention) };
 }
 
-static enum oa_error judge_across(oa_context *c, struct oa_judged *j)
+/* Was the attention found better than the uniform baseline of its comparison? Also true if the
+ * comparison has none. */
+static bool attends(const struct oa_recorded *r, struct oa_family family)
 {
-    int members;
-    bool sequential;
-    if (!family_ready(j, &members, &sequential))
-        return OA_OK;
-    struct oa_against *room = oa_alloc(c, (size_t)members * sizeof *room);
-    enum oa_error e = room ? judge_family(c, j, members, sequential, room) : OA_NO_MEMORY;
-    oa_free(room);
-    return e;
+    struct oa_recorded uniform = recorded(r->record, OA_CLAIMED_UNIFORM);
+    family.margin = 0;
+    return uniform.entry < 0 ||
+           oa_recorded_against(r, &uniform, &family).verdict == OA_AGAINST_BETTER;
+}
+
+/* The difference becomes one of scores when it has been judged. */
+static void judge_score(struct oa_judged *j, struct oa_finding *f)
+{
+    const struct oa_prediction *p = prediction_of(j, f);
+    struct oa_family family = family_of(j, f);
+    if (!both_ended(j, f))
+        return;
+    struct oa_recorded left = recorded(j->record[f->left], p->left.attention),
+                       right = recorded(j->record[f->right], p->right.attention);
+    if (left.entry >= 0 && right.entry >= 0)
+        f->against = oa_recorded_against(&left, &right, &family);
+    bool blind = as_good(&f->against) && !attends(&left, family) && !attends(&right, family);
+    f->verdict =
+        blind ? OA_CLAIM_UNTESTABLE : oa_claim_verdict_of(p->relation, &f->against, family.margin);
+    if (oa_record_measure_of(left.record).higher)
+        f->against.difference.mean = -f->against.difference.mean;
+}
+
+static enum oa_claim_verdict held_of_share(const struct oa_fieller *r, double share)
+{
+    if (r->form != OA_FIELLER_BOUNDED || r->gain < 0)
+        return OA_CLAIM_UNTESTABLE;
+    return r->low >= share   ? OA_CLAIM_HOLDS
+           : r->high < share ? OA_CLAIM_FAILS
+                             : OA_CLAIM_INCONCLUSIVE;
+}
+
+static void judge_share(struct oa_judged *j, struct oa_finding *f)
+{
+    const struct oa_prediction *p = prediction_of(j, f);
+    const json_t *record = j->record[f->left];
+    struct oa_family family = family_of(j, f);
+    if (!record)
+        return;
+    int entry = oa_record_entry(record, p->left.attention), whole = oa_record_whole(record),
+        uniform = oa_record_entry(record, OA_CLAIMED_UNIFORM);
+    if (entry >= 0 && whole >= 0 && uniform >= 0)
+        f->share = oa_recorded_share(record, entry, whole, uniform, &family);
+    f->verdict = held_of_share(&f->share, p->share);
+}
+
+/* A pair that is turned round decides; the same order is told when every pair is. */
+static void judge_ranking(struct oa_judged *j, struct oa_finding *f)
+{
+    const struct oa_variant *v = &j->experiment->variants[f->left];
+    if (!both_ended(j, f))
+        return;
+    f->ranking = oa_recorded_rankings(j->record[f->left], j->record[f->right], v->attention,
+                                      v->attentions, family_of(j, f));
+    f->verdict = f->ranking.opposed ? OA_CLAIM_FAILS
+                 : f->ranking.open  ? OA_CLAIM_INCONCLUSIVE
+                                    : OA_CLAIM_HOLDS;
+}
+
+/* ---- what was found, in words ---- */
+
+const char *oa_finding_code(const struct oa_judged *j, const struct oa_finding *f)
+{
+    static const char *const speed[] = { "", "faster", "slower", "not resolved", "not timed" };
+    static const char *const order[] = { "", "the same order", "another order", "not resolved" };
+    static const char *const share[] = { "", "at least as much", "less", "not resolved",
+                                         "not bounded" };
+    if (about(j, f, OA_FASTER_THAN))
+        return speed[f->verdict];
+    if (about(j, f, OA_KEEPS_AT_LEAST))
+        return f->verdict == OA_CLAIM_UNTESTABLE && f->share.form != OA_FIELLER_OUTSIDE &&
+                       f->share.form != OA_FIELLER_EVERYTHING
+                   ? "cannot be judged"
+                   : share[f->verdict];
+    return about(j, f, OA_SAME_AS) ? order[f->verdict] : oa_against_code(f->against.verdict);
+}
+
+const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f)
+{
+    const char *code = oa_finding_code(j, f);
+    bool scores = prediction_of(j, f)->relation < OA_FASTER_THAN;
+    if (strcmp(code, "not resolved") == 0)
+        return "inconclusive";
+    if (strcmp(code, "cannot be judged") == 0)
+        return "not testable";
+    return scores ? oa_against_words(f->against.verdict, false) : code;
 }
 
 /* ---- all of it ---- */
@@ -379,23 +314,24 @@ struct oa_record_cost oa_judged_cost(const struct oa_judged *j)
     return sum;
 }
 
-static enum oa_error judge_all(oa_context *c, struct oa_judged *j)
+static void judge_all(struct oa_judged *j)
 {
     list_findings(j);
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
         f->against = oa_against_nothing();
+        f->share = (struct oa_fieller){ .value = NAN, .low = NAN, .high = NAN, .gain = NAN };
         if (about(j, f, OA_FASTER_THAN))
             judge_speed(j, f);
         else if (about(j, f, OA_SAME_AS))
             judge_ranking(j, f);
-        else if (!finding_crosses_variants(j, f))
-            judge_within(j, f);
+        else if (about(j, f, OA_KEEPS_AT_LEAST))
+            judge_share(j, f);
+        else
+            judge_score(j, f);
     }
-    OA_TRY(judge_across(c, j));
     j->verdict = OA_CLAIM_HOLDS;
     for (int p = 0; p < j->experiment->prediction_count; p++)
         j->verdict = together(j->verdict, oa_prediction_verdict(j, p));
-    return OA_OK;
 }
 
 enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder,
@@ -409,7 +345,8 @@ enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char 
     OA_TRY(oa_declared_check(c, e, folder, &out->declared));
     for (size_t v = 0; v < variants; v++)
         OA_TRY(oa_record_read(c, folder, e, &e->variants[v], &out->record[v]));
-    return judge_all(c, out);
+    judge_all(out);
+    return OA_OK;
 }
 
 void oa_judged_free(struct oa_judged *j)

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A prediction as it is written: "random + softmax better than softmax", "softmax @ one-head worse
- * than softmax @ eight", "linear faster than softmax", "ranking @ small same as ranking @ large".
+ * than softmax @ eight", "linear faster than softmax", "ranking @ small same as ranking @ large",
+ * "orthogonal keeps at least 0.8".
  */
 #include "evidence/reading.h"
 
 #include "tasks/tasks.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The longer words first: "at least as good as" has "as good as" in it. */
 static const enum oa_relation by_length[] = { OA_AT_LEAST_AS_GOOD_AS, OA_BETTER_THAN, OA_WORSE_THAN,
-                                              OA_AS_GOOD_AS,          OA_FASTER_THAN, OA_SAME_AS };
+                                              OA_AS_GOOD_AS,          OA_FASTER_THAN, OA_SAME_AS,
+                                              OA_KEEPS_AT_LEAST };
 
 const char *oa_relation_words(enum oa_relation r)
 {
     static const char *const words[] = {
-        [OA_BETTER_THAN] = "better than", [OA_WORSE_THAN] = "worse than",
-        [OA_AS_GOOD_AS] = "as good as",   [OA_AT_LEAST_AS_GOOD_AS] = "at least as good as",
-        [OA_FASTER_THAN] = "faster than", [OA_SAME_AS] = "same as"
+        [OA_BETTER_THAN] = "better than",      [OA_WORSE_THAN] = "worse than",
+        [OA_AS_GOOD_AS] = "as good as",        [OA_AT_LEAST_AS_GOOD_AS] = "at least as good as",
+        [OA_FASTER_THAN] = "faster than",      [OA_SAME_AS] = "same as",
+        [OA_KEEPS_AT_LEAST] = "keeps at least"
     };
     return words[r];
 }
@@ -183,18 +188,49 @@ static bool prediction_crosses_variants(const struct oa_prediction *p)
     return p->left.variant != p->right.variant && p->relation != OA_SAME_AS;
 }
 
-static enum oa_error check_family(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                                  const struct oa_prediction *p)
+static enum oa_error check_margins(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                   const struct oa_prediction *p)
 {
     bool alike = side_margin(e, &p->left) == side_margin(e, &p->right);
-    for (const struct oa_prediction *before = e->predictions; before < p; before++)
-        alike = alike && (!prediction_crosses_variants(before) ||
-                          side_margin(e, &before->left) == side_margin(e, &p->left));
-    if (alike || !prediction_crosses_variants(p))
-        return OA_OK;
-    return oa_claim_refuse(
-        c, e, node,
-        "comparisons between variants are one family of tests and need the same compare.margin");
+    return alike || !prediction_crosses_variants(p)
+               ? OA_OK
+               : oa_claim_refuse(c, e, node,
+                                 "two variants that are compared need the same compare.margin");
+}
+
+/* The share is of the baseline's gain over the uniform baseline, or of that of softmax. */
+static enum oa_error check_whole(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                 const struct oa_variant *v, const char *attention)
+{
+    const char *baseline = v->options.compare_baseline;
+    char *whole = NULL;
+    if (!v->options.compare_uniform_baseline)
+        return oa_claim_refuse(c, e, node,
+                               "\"%s\" needs the uniform baseline; compare.uniform_baseline is off",
+                               oa_relation_words(OA_KEEPS_AT_LEAST));
+    if (!*baseline && !oa_variant_has(v, "softmax"))
+        return oa_claim_refuse(c, e, node,
+                               "\"%s\" is about what compare.baseline or softmax gains; name a "
+                               "baseline or add softmax to compare.attentions",
+                               oa_relation_words(OA_KEEPS_AT_LEAST));
+    OA_TRY(oa_stacks_canonical(c, *baseline ? baseline : "softmax", oa_options_stacks(&v->options),
+                               &whole));
+    bool itself = strcmp(whole, attention) == 0 || strcmp(attention, OA_CLAIMED_UNIFORM) == 0;
+    enum oa_error code =
+        itself
+            ? oa_claim_refuse(c, e, node, "the share of \"%s\" is 1 or 0 by definition", attention)
+            : OA_OK;
+    oa_free(whole);
+    return code;
+}
+
+static enum oa_error check_wholes(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                  const struct oa_prediction *p)
+{
+    for (int i = 0; i < e->variant_count; i++)
+        if (p->left.variant < 0 || p->left.variant == i)
+            OA_TRY(check_whole(c, e, node, &e->variants[i], p->left.attention));
+    return OA_OK;
 }
 
 /* ---- contradictions between predictions ---- */
@@ -205,9 +241,10 @@ enum { BETTER = 1, AS_GOOD = 2, WORSE = 4 };
 static int outcomes(enum oa_relation r)
 {
     static const int of[] = {
-        [OA_BETTER_THAN] = BETTER, [OA_WORSE_THAN] = WORSE,
-        [OA_AS_GOOD_AS] = AS_GOOD, [OA_AT_LEAST_AS_GOOD_AS] = BETTER | AS_GOOD,
-        [OA_FASTER_THAN] = BETTER, [OA_SAME_AS] = AS_GOOD
+        [OA_BETTER_THAN] = BETTER,   [OA_WORSE_THAN] = WORSE,
+        [OA_AS_GOOD_AS] = AS_GOOD,   [OA_AT_LEAST_AS_GOOD_AS] = BETTER | AS_GOOD,
+        [OA_FASTER_THAN] = BETTER,   [OA_SAME_AS] = AS_GOOD,
+        [OA_KEEPS_AT_LEAST] = BETTER
     };
     return of[r];
 }
@@ -231,7 +268,8 @@ static bool meet(const struct oa_claimed *a, const struct oa_claimed *b, const s
 /* The outcomes of `before` in the direction of p; 0: it is about something else. */
 static int outcomes_expected_by(const struct oa_prediction *before, const struct oa_prediction *p)
 {
-    if ((before->relation == OA_FASTER_THAN) != (p->relation == OA_FASTER_THAN))
+    bool scores = before->relation < OA_FASTER_THAN && p->relation < OA_FASTER_THAN;
+    if (!scores && before->relation != p->relation)
         return 0;
     if (meet(&before->left, &before->right, &p->left, &p->right))
         return outcomes(before->relation);
@@ -269,7 +307,7 @@ static enum oa_error prediction_check(oa_context *c, const struct oa_experiment 
     if (p->left.variant == p->right.variant && strcmp(p->left.attention, p->right.attention) == 0)
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
     OA_TRY(check_speed(c, e, node, p));
-    OA_TRY(check_family(c, e, node, p));
+    OA_TRY(check_margins(c, e, node, p));
     if (equal && against_uniform(p))
         return oa_claim_refuse(
             c, e, node,
@@ -281,6 +319,23 @@ static enum oa_error prediction_check(oa_context *c, const struct oa_experiment 
     return check_others(c, e, node, p);
 }
 
+/* The right side is the number as text: what is predicted twice has the same one. */
+static enum oa_error read_share(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                const char *text, struct oa_prediction *out)
+{
+    char *end, number[OA_NUMBER];
+    out->share = strtod(text, &end);
+    if (end == text || *end || !isfinite(out->share))
+        return oa_claim_refuse(c, e, node, "\"%.80s\" is not a share; write a number, such as 0.8",
+                               text);
+    if (is_ranking(out->left.attention))
+        return oa_claim_refuse(c, e, node, "a ranking keeps no share; name an attention");
+    oa_number(number, out->share, 15);
+    out->right = (struct oa_claimed){ oa_copy_text(c, number), out->left.variant };
+    OA_TRY(oa_status(c));
+    return check_wholes(c, e, node, out);
+}
+
 /* text: with single blanks. */
 static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                 const char *text, struct oa_prediction *out)
@@ -290,10 +345,15 @@ static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, co
     if (!at)
         return oa_claim_refuse(c, e, node,
                                "\"%.200s\" is not a prediction; write ATTENTION better than, worse "
-                               "than, as good as, at least as good as or faster than ATTENTION, or "
-                               "ranking @ ONE same as ranking @ ANOTHER",
+                               "than, as good as, at least as good as or faster than ATTENTION, "
+                               "ATTENTION keeps at least NUMBER, or ranking @ ONE same as ranking "
+                               "@ ANOTHER",
                                text);
     OA_TRY(read_side(c, e, node, cut(c, text, (size_t)(at - text)), &out->left));
+    if (out->relation == OA_KEEPS_AT_LEAST) {
+        OA_TRY(read_share(c, e, node, at + length, out));
+        return check_others(c, e, node, out);
+    }
     OA_TRY(read_side(c, e, node, cut(c, at + length, strlen(at + length)), &out->right));
     return prediction_check(c, e, node, out);
 }

@@ -127,23 +127,26 @@ static const char *difference_unit(const json_t *measure)
     return !unit ? "" : strcmp(unit, "%") == 0 ? "% points" : unit;
 }
 
+static double recorded_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 struct oa_record_measure oa_record_measure_of(const json_t *record)
 {
     const json_t *m = measure_at(record);
     if (!m) /* of a language model the loss alone */
-        return (struct oa_record_measure){ .name = "loss", .unit = "nats a token", .decimals = 4 };
+        return (struct oa_record_measure){
+            .name = "loss", .unit = "nats a token", .decimals = 4, .best = NAN
+        };
     return (struct oa_record_measure){ .name = json_string_value(json_object_get(m, "name")),
                                        .unit = difference_unit(m),
                                        .decimals =
                                            (int)json_integer_value(json_object_get(m, "decimals")),
                                        .higher =
-                                           json_is_true(json_object_get(m, "higher_is_better")) };
-}
-
-static double recorded_number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+                                           json_is_true(json_object_get(m, "higher_is_better")),
+                                       .best = recorded_number(m, "best") };
 }
 
 static struct oa_estimate record_estimate(const json_t *object)
@@ -175,145 +178,31 @@ int oa_record_runs(const json_t *record, int entry)
     return (int)json_array_size(json_object_get(entry_at(record, entry), "runs"));
 }
 
-double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
+static const json_t *recorded_run(const json_t *record, int entry, int run, json_int_t *seed)
 {
     const json_t *r = json_array_get(json_object_get(entry_at(record, entry), "runs"), (size_t)run);
     *seed = json_integer_value(json_object_get(r, "seed"));
-    if (json_is_true(json_object_get(r, "failed")))
-        return NAN;
+    return json_is_true(json_object_get(r, "failed")) ? NULL : r;
+}
+
+double oa_record_loss(const json_t *record, int entry, int run, json_int_t *seed)
+{
+    return recorded_number(recorded_run(record, entry, run, seed), "valid_loss");
+}
+
+double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
+{
+    const json_t *r = recorded_run(record, entry, run, seed);
     return about_loss(record)
                ? recorded_number(r, "valid_loss")
                : recorded_number(json_object_get(r, "scores"), oa_record_measure_of(record).name);
 }
 
-/* ---- verdicts of the comparison ---- */
-
-static enum oa_against_verdict verdict_from_code(const char *name)
+int oa_record_whole(const json_t *record)
 {
-    for (enum oa_against_verdict v = OA_AGAINST_BETTER; name && v <= OA_AGAINST_FEW_SEEDS; v++)
-        if (strcmp(oa_against_code(v), name) == 0)
-            return v;
-    return OA_AGAINST_NONE;
-}
-
-const char *oa_recorded_words(enum oa_against_verdict v)
-{
-    return v == OA_AGAINST_UNRESOLVED ? "inconclusive" : oa_against_words(v, false);
-}
-
-/* The comparisons that were judged together: with the baseline or the uniform baseline (key), or
- * all pairs (NULL). */
-static const json_t *member_of(const json_t *record, const char *key, size_t i)
-{
-    if (!key)
-        return json_array_get(json_object_get(record, "pairs"), i);
-    return json_object_get(json_object_get(entry_at(record, (int)i), "statistics"), key);
-}
-
-static double raw_p(const json_t *member, bool equivalence, double margin)
-{
-    struct oa_estimate e = record_estimate(json_object_get(member, "difference"));
-    return equivalence ? oa_equivalence_test(&e, margin) : recorded_number(member, "p");
-}
-
-/* The level at which Holm's procedure judged it, for records of orthant.results/1 that do not say
- * it: of what it rejected 0.05 divided by the number of comparisons left at that step, of the
- * others 0.05 divided by the number that it did not reject. */
-static double level_in(const json_t *record, const char *key, const json_t *object,
-                       bool equivalence, double margin)
-{
-    static const double level = 0.05;
-    const char *adjusted = equivalence ? "p_equivalence" : "p_holm";
-    double own = raw_p(object, equivalence, margin);
-    int left = 0, open = 0;
-    for (size_t i = 0; i < json_array_size(json_object_get(record, key ? "entries" : "pairs"));
-         i++) {
-        const json_t *member = member_of(record, key, i);
-        left += isfinite(recorded_number(member, adjusted)) &&
-                raw_p(member, equivalence, margin) >= own;
-        open += recorded_number(member, adjusted) >= level;
-    }
-    return isfinite(own) ? level / (recorded_number(object, adjusted) < level ? left : open) : NAN;
-}
-
-/* The interval that belongs to the verdict (report.h), as records have it, or as those from before
- * had it been made. */
-static void set_recorded_interval(const json_t *record, const char *key, const json_t *object,
-                                  struct oa_against *a)
-{
-    const json_t *interval = json_object_get(object, "interval");
-    const char *looks = json_string_value(json_object_get(record, "looks"));
-    bool uniform = key && strcmp(key, "floor") == 0,
-         sequential = looks && strcmp(looks, "any") == 0 && !uniform;
-    double margin = uniform ? 0 : recorded_number(record, "margin");
-    a->level = NAN;
-    a->half = json_is_object(interval) ? recorded_number(interval, "high") - a->difference.mean
-                                       : a->difference.half;
-    if (interval || sequential)
-        return;
-    double test = level_in(record, key, object, false, margin);
-    double equivalence = margin > 0 ? 2 * level_in(record, key, object, true, margin) : NAN;
-    a->level = a->verdict == OA_AGAINST_EQUIVALENT   ? equivalence
-               : a->verdict == OA_AGAINST_UNRESOLVED ? fmin(test, equivalence)
-                                                     : test;
-    double half = oa_half_at(&a->difference, a->level);
-    a->half = isfinite(half) ? half : a->half;
-}
-
-/* Of orthant.results/2; before that it was Holm's. */
-static double recorded_adjusted(const json_t *object)
-{
-    double p = recorded_number(object, "p_adjusted");
-    return isnan(p) ? recorded_number(object, "p_holm") : p;
-}
-
-static struct oa_against record_against(const json_t *record, const char *key, const json_t *object)
-{
-    struct oa_against a = { .verdict = verdict_from_code(
-                                json_string_value(json_object_get(object, "verdict"))),
-                            .difference = record_estimate(json_object_get(object, "difference")),
-                            .p = recorded_number(object, "p"),
-                            .adjusted = recorded_adjusted(object),
-                            .equivalence = recorded_number(object, "p_equivalence") };
-    set_recorded_interval(record, key, object, &a);
-    return a;
-}
-
-static bool is_fixed(const json_t *record, int entry, bool baseline)
-{
-    const json_t *number = json_object_get(record, "baseline");
-    if (baseline)
-        return json_is_integer(number) && json_integer_value(number) == entry;
-    return json_is_true(json_object_get(entry_at(record, entry), "floor"));
-}
-
-static struct oa_against of_pair(const json_t *record, int a, int b)
-{
-    size_t i;
-    json_t *pair;
-    json_array_foreach(json_object_get(record, "pairs"), i, pair)
-    {
-        int first = (int)json_integer_value(json_object_get(pair, "a"));
-        int second = (int)json_integer_value(json_object_get(pair, "b"));
-        if (first == a && second == b)
-            return record_against(record, NULL, pair);
-        if (first == b && second == a)
-            return oa_against_reversed(record_against(record, NULL, pair));
-    }
-    return record_against(record, NULL, NULL);
-}
-
-struct oa_against oa_record_against(const json_t *record, int a, int b)
-{
-    for (int baseline = 0; baseline <= 1; baseline++) {
-        const char *key = baseline ? "baseline" : "floor";
-        if (is_fixed(record, b, baseline))
-            return record_against(record, key, member_of(record, key, (size_t)a));
-        if (is_fixed(record, a, baseline))
-            return oa_against_reversed(
-                record_against(record, key, member_of(record, key, (size_t)b)));
-    }
-    return of_pair(record, a, b);
+    const json_t *baseline = json_object_get(record, "baseline");
+    return json_is_integer(baseline) ? (int)json_integer_value(baseline)
+                                     : oa_record_entry(record, "softmax");
 }
 
 /* ---- speeds ---- */
