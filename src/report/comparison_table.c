@@ -136,21 +136,18 @@ static void add_tuned_line(const struct oa_comparison *k, const struct oa_summar
         oa_text_printf(out, ".\n");
 }
 
-/* As a sentence where the column of retained shares did not fit. */
-static void add_left_out_shares(const struct oa_comparison *k, const struct oa_summary *s,
-                                const struct oa_shown_column *all, int count,
-                                const struct oa_shown_column *shown, int n, struct oa_text *out)
+static bool shares_are_left_out(const struct oa_shown_column *all, int count,
+                                const struct oa_shown_column *shown, int n)
 {
     for (int i = 0; i < count; i++)
-        if (all[i].name == OA_COLUMN_RETAINED && !is_shown(&all[i], shown, n)) {
-            oa_retained_sentence(k, s, out);
-            oa_text_printf(out, "\n");
-        }
+        if (all[i].name == OA_COLUMN_RETAINED && !is_shown(&all[i], shown, n))
+            return true;
+    return false;
 }
 
 /* As wide as the terminal as far as that can be, with long names cut only to fit `limit`. All
- * columns are in report.md. */
-static void add_table_text(const struct oa_comparison *k, const struct oa_summary *s,
+ * columns are in report.md. Was the column of retained shares left out? */
+static bool add_table_text(const struct oa_comparison *k, const struct oa_summary *s,
                            const unsigned char *names, size_t count, int limit, struct oa_text *out,
                            struct oa_text *notes)
 {
@@ -177,8 +174,8 @@ static void add_table_text(const struct oa_comparison *k, const struct oa_summar
                        oa_not_significant);
     name_other_columns(all, most, shown, n, notes);
     add_tuned_line(k, s, all, most, shown, n, notes);
-    add_left_out_shares(k, s, all, most, shown, n, notes);
     oa_table_free(&t);
+    return shares_are_left_out(all, most, shown, n);
 }
 
 /* ---- notes ---- */
@@ -225,7 +222,7 @@ static void table_add_seeds_needed(const struct oa_comparison *k, const struct o
 }
 
 static void table_add_notes(const struct oa_comparison *k, const struct oa_summary *s,
-                            struct oa_text *out)
+                            bool shares_left_out, struct oa_text *out)
 {
     if (s->uneven)
         oa_text_printf(out, "±: half-width of the 95 %% interval of the plain mean over the "
@@ -254,7 +251,7 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
     if (s->uniform >= 0)
         oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
                             "and outputs learned as in the others; it is compared, not ranked.\n");
-    oa_retained_note(k, s, out);
+    oa_retained_note(k, s, !shares_left_out, out);
     table_add_seeds_needed(k, s, out);
     oa_report_widths(k, out);
     oa_tuning_notes(k, s, out);
@@ -273,8 +270,6 @@ void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, 
     struct oa_text notes;
     oa_text_init(&notes, out->context);
     add_table_text(k, s, results_columns, sizeof results_columns, limit, out, &notes);
-    table_add_notes(k, s, &notes);
-    oa_items_sentence(k, s, &notes);
     wrap_notes(&notes, limit, out);
     oa_solved_table(k, s, out);
     oa_test_table(k, s, out);
@@ -316,7 +311,7 @@ void oa_report_markdown(const struct oa_comparison *k, const struct oa_summary *
     oa_text_printf(out, "\n\n");
     add_table_markdown(k, s, results_columns, sizeof results_columns, out);
     oa_text_printf(out, "\n");
-    table_add_notes(k, s, &notes);
+    table_add_notes(k, s, false, &notes);
     table_add_failures(k, s, &notes);
     add_speed_note(k, &notes);
     add_escaped(&notes, out);

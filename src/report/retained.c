@@ -154,13 +154,13 @@ void oa_retained_sentence(const struct oa_comparison *k, const struct oa_summary
                    oa_entry_name(&k->entries[whole]));
 }
 
-void oa_retained_note(const struct oa_comparison *k, const struct oa_summary *s,
+void oa_retained_note(const struct oa_comparison *k, const struct oa_summary *s, bool column,
                       struct oa_text *out)
 {
     int whole = oa_retained_whole(k, s);
     struct oa_text sentence;
     oa_text_init(&sentence, out->context);
-    if (whole >= 0 && oa_retained_any(k, s))
+    if (column && whole >= 0 && oa_retained_any(k, s))
         oa_text_printf(&sentence,
                        "Retained share: gain over the uniform baseline as a share of that of %s, "
                        "with its 95 %% interval (Fieller); described, not judged.",

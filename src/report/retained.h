@@ -42,8 +42,8 @@ void oa_retained_reason(const struct oa_comparison *k, const struct oa_summary *
  * baseline.", or the reason why nothing can be said; nothing where there is no whole. */
 void oa_retained_sentence(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out);
-/* A line below a table: what its column means, or why it has none. */
-void oa_retained_note(const struct oa_comparison *k, const struct oa_summary *s,
+/* A line below a table: what its column means, or, where it has none, the sentence. */
+void oa_retained_note(const struct oa_comparison *k, const struct oa_summary *s, bool column,
                       struct oa_text *out);
 json_t *oa_retained_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s,
                          int entry); /* retained_json.c; null: does not apply */
