@@ -115,6 +115,10 @@ struct oa_comparison {
         long seed;
     } source[OA_CHANCES];
     double attention_dropout; /* of all runs; 0 also where it was tuned */
+    bool imported; /* runs of another program (import/): of them only seeds, steps and the metric
+                      are known, and their entries are called systems */
+    bool unpaired; /* runs of one column have nothing in common; each entry's are a sample */
+    char *remarks; /* sentences about how they were read, each after a blank; or NULL */
     char *initial_comparison; /* folder of the comparison that this one starts from; or NULL */
     char *options_json;       /* the options all runs share: without those that were tuned */
     char *machine_json;       /* processor, isa, threads, memory, kernels, versions, date */

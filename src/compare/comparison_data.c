@@ -18,8 +18,8 @@ bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r)
 int oa_runs_made(const struct oa_entry *e, int seeds)
 {
     int made = 0;
-    while (made < seeds && !e->runs[made].absent)
-        made++;
+    for (int s = 0; s < seeds; s++)
+        made += !e->runs[s].absent;
     return made;
 }
 
@@ -44,6 +44,7 @@ void oa_comparison_free(struct oa_comparison *comparison)
     oa_free(comparison->entries);
     oa_free(comparison->vary.runs);
     oa_free(comparison->measures);
+    oa_free(comparison->remarks);
     oa_free(comparison->initial_comparison);
     oa_free(comparison->options_json);
     oa_free(comparison->machine_json);

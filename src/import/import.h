@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * import: runs of other programs as a comparison (compare/comparison.h). Read import.c first.
+ *
+ *     CSV, TSV ──┐
+ *     JSON       ├──> observations: system, seed, step, value ──> struct oa_comparison
+ *     TensorBoard┘
+ *
+ * Nothing else is known of such runs: no parameters, no times, no machine.
+ */
+#ifndef ORTHANT_IMPORT_H
+#define ORTHANT_IMPORT_H
+
+#include "compare/comparison.h"
+
+enum oa_import_direction { OA_IMPORT_BY_NAME, OA_IMPORT_LOWER, OA_IMPORT_HIGHER };
+
+struct oa_import_request {
+    const char *const *paths; /* [count] files, and folders of event files */
+    int count;
+    /* Names of columns; NULL: recognised by usual names. metric: of event files a tag. */
+    const char *system, *seed, *step, *metric;
+    enum oa_import_direction direction; /* which is better */
+    const char *at;       /* which value of a run with steps counts: "last", "best" or a step */
+    const char *baseline; /* name of a system; NULL or "": none */
+    double margin;        /* and sequential: as those of the comparison */
+    bool sequential;
+    bool unpaired; /* runs are independent, whatever their seeds are called */
+};
+/* Each path has systems, or is one where it names none. The metric is the only measure of the
+ * comparison. OA_FORMAT, with the line, for what cannot be read; OA_ARGUMENT where columns or
+ * direction have to be given. */
+enum oa_error oa_import_runs(oa_context *c, const struct oa_import_request *r,
+                             struct oa_comparison *out);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Names of runs, which are a system and a seed. */
+#include "import/observations.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char separators[] = "-_/= :#(";
+
+/* The length of `name` without the word "seed" or the like at its end; `length` where there is
+ * none. */
+static size_t without_seed_word(const char *name, size_t length)
+{
+    static const char *const words[] = { "seed", "run", "rep",     "replicate", "trial",
+                                         "try",  "s",   "version", "repeat",    "r" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]), k = 0;
+        if (n > length || (n < length && !strchr(separators, name[length - n - 1])))
+            continue;
+        while (k < n && tolower((unsigned char)name[length - n + k]) == words[i][k])
+            k++;
+        if (k == n)
+            return length - n;
+    }
+    return length;
+}
+
+static size_t without_separators(const char *name, size_t length)
+{
+    while (length && strchr(separators, name[length - 1]))
+        length--;
+    return length;
+}
+
+bool oa_split_run_name(const char *name, size_t *system, const char **seed, size_t *digits)
+{
+    size_t end = strlen(name);
+    end -= end && name[end - 1] == ')';
+    size_t from = end;
+    while (from && isdigit((unsigned char)name[from - 1]))
+        from--;
+    size_t bare = without_separators(name, from), word = without_seed_word(name, bare);
+    bool parted = bare < from || word < bare;
+    *seed = name + from;
+    *digits = end - from;
+    *system = without_separators(name, word);
+    return *digits && parted && *system;
+}
+
+static const char *system_name(const struct oa_observations *o, int32_t i)
+{
+    size_t length;
+    return oa_words_at(&o->systems, i, &length);
+}
+
+/* A value without a step is a run of its own. */
+static bool each_has_one_run(const struct oa_observations *o)
+{
+    bool steps = false;
+    for (size_t i = 0; i < o->count; i++) {
+        if (o->at[i].seed >= 0)
+            return false;
+        steps |= o->at[i].step == o->at[i].step;
+    }
+    return o->count && (steps || o->count == (size_t)o->systems.count);
+}
+
+static enum oa_error refuse_names(struct oa_observations *o, const char *without)
+{
+    return oa_fail(o->context, OA_ARGUMENT,
+                   "the run name '%s' does not end in a seed, as 'name-seed1' does, so system and "
+                   "seed cannot be told apart; name runs so, or give a column of seeds with --seed",
+                   without);
+}
+
+enum oa_error oa_split_runs(struct oa_observations *o)
+{
+    const char *unsplit = NULL, *seed;
+    size_t length, digits;
+    if (!each_has_one_run(o))
+        return OA_OK;
+    int split = 0;
+    for (int32_t i = 0; i < o->systems.count; i++)
+        if (oa_split_run_name(system_name(o, i), &length, &seed, &digits))
+            split++;
+        else
+            unsplit = system_name(o, i);
+    if (unsplit)
+        return split ? refuse_names(o, unsplit) : OA_OK;
+    struct oa_words runs = o->systems;
+    oa_words_init(&o->systems, o->context);
+    for (size_t i = 0; i < o->count && oa_status(o->context) == OA_OK; i++) {
+        size_t whole;
+        const char *name = oa_words_at(&runs, o->at[i].system, &whole);
+        oa_split_run_name(name, &length, &seed, &digits);
+        o->at[i].system = oa_words_add(&o->systems, name, length);
+        o->at[i].seed = oa_words_add(&o->seeds, seed, digits);
+        if (i == 0) {
+            oa_text_printf(&o->remarks,
+                           " Names of runs were read as system and seed: %s is %.*s, "
+                           "seed %.*s.",
+                           name, (int)length, name, (int)digits, seed);
+        }
+    }
+    oa_words_free(&runs);
+    return oa_status(o->context);
+}
