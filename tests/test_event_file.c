@@ -3,6 +3,7 @@
  * without steps twice. */
 #include "testing.h"
 
+#include "base/crc32c.h"
 #include "train/train.h"
 
 #include <math.h>

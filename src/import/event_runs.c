@@ -5,8 +5,8 @@
  * belong to the tags. Tags are Value.tag, numbers Value.simple_value or, as TensorFlow 2 writes,
  * Value.tensor.
  */
+#include "base/crc32c.h"
 #include "import/observations.h"
-#include "train/train.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { LONGEST_PATH = 4096 };
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5, HEAD = 12, TAIL = 4 };
 
 struct event_reader {
@@ -206,12 +207,6 @@ static enum oa_error observe_event(struct event_reader *r, const struct run_fold
     return OA_OK;
 }
 
-static uint32_t masked_checksum(const uint8_t *data, size_t count)
-{
-    uint32_t crc = oa_crc32c(data, count);
-    return (crc >> 15 | crc << 17) + 0xa282ead8u;
-}
-
 /* A file that is being written ends within a record: what is before it counts. */
 static enum oa_error observe_file(struct event_reader *r, const struct run_folder *run,
                                   const char *path)
@@ -226,8 +221,8 @@ static enum oa_error observe_file(struct event_reader *r, const struct run_folde
     size_t left = length;
     while (e == OA_OK && left >= HEAD + TAIL) {
         uint64_t size = little_endian(b, 8);
-        if (little_endian(b + 8, 4) != masked_checksum(b, 8) || size > left - HEAD - TAIL ||
-            little_endian(b + HEAD + size, 4) != masked_checksum(b + HEAD, (size_t)size))
+        if (little_endian(b + 8, 4) != oa_masked_crc32c(b, 8) || size > left - HEAD - TAIL ||
+            little_endian(b + HEAD + size, 4) != oa_masked_crc32c(b + HEAD, (size_t)size))
             break;
         e = observe_event(r, run, (struct message){ b + HEAD, b + HEAD + size });
         b += HEAD + size + TAIL;
@@ -293,11 +288,12 @@ static enum oa_error observe_folder(struct event_reader *r, const char *folder, 
     if (n < 0)
         return oa_fail_folder(c, folder);
     for (int i = 0; i < n; i++) {
-        char path[OA_PATH], inner[OA_PATH], room[OA_PATH];
+        char path[LONGEST_PATH], inner[LONGEST_PATH], room[LONGEST_PATH];
         struct stat about;
         const char *entry = entries[i]->d_name;
-        if (e == OA_OK)
-            e = oa_path(c, path, folder, entry);
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry);
+        if (e == OA_OK && length >= (int)sizeof path)
+            e = oa_fail(c, OA_IO, "%s/%s: the path is too long", folder, entry);
         if (e != OA_OK || stat(path, &about) != 0)
             continue;
         if (S_ISDIR(about.st_mode) && depth < 16) {
@@ -342,7 +338,7 @@ static enum oa_error refuse_tags(struct event_reader *r, const char *path)
 /* Of several folders the name of each comes first in those of its runs. */
 static enum oa_error observe_given_folder(struct event_reader *r, const char *folder)
 {
-    char name[OA_PATH];
+    char name[LONGEST_PATH];
     snprintf(name, sizeof name, "%s", folder);
     size_t n = strlen(name);
     while (n > 1 && name[n - 1] == '/')

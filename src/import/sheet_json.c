@@ -51,9 +51,11 @@ static enum oa_error add_object(struct oa_sheet *s, const struct oa_json_value *
         const struct oa_json_value *value = &o.member[i].value;
         oa_text_cut(&name, 0);
         oa_text_printf(&name, "%s", outer);
+        if (!o.member[i].key_length || *value->s == '[')
+            continue;
         oa_text_add(&name, o.keys.s + o.member[i].key, o.member[i].key_length);
         e = oa_status(s->context);
-        if (e != OA_OK || *value->s == '[' || !name.length)
+        if (e != OA_OK)
             continue;
         if (*value->s != '{') {
             e = add_json_cell(s, name.s, name.length, value);
@@ -94,14 +96,14 @@ static enum oa_error read_list(struct oa_sheet *s, const char *data, size_t leng
     enum oa_error e = OA_OK;
     oa_text_init(&whole, s->context);
     oa_json_object_init(&o, s->context);
-    oa_text_printf(&whole, "{\"\":");
+    oa_text_printf(&whole, "{\"rows\":");
     oa_text_add(&whole, data, length);
     oa_text_printf(&whole, "}");
     if (oa_status(s->context) != OA_OK)
         e = OA_NO_MEMORY;
     else if (!oa_json_object_cut(&o, whole.s, whole.length, &fault))
         e = refuse_json_row(s, 1, &fault);
-    else if (o.count != 1 || oa_json_find(&o, "", 0, &list) != 1)
+    else if (o.count != 1 || oa_json_find(&o, "rows", 4, &list) != 1)
         e = oa_fail(s->context, OA_FORMAT, "%s: more than one list; give one list of objects",
                     s->path);
     for (size_t at = 0; e == OA_OK && oa_json_list_next(&list, &at, &item);) {

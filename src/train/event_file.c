@@ -8,6 +8,7 @@
  * file_version = 3; Summary summary = 5 }, Summary { repeated Value value = 1 }, Value { string tag
  * = 1; float simple_value = 2 }. The first holds the version. A resumed run first
  * cuts away what is newer than its checkpoint. */
+#include "base/crc32c.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -82,32 +83,13 @@ static uint64_t read_little(const uint8_t *b, int count)
 
 /* ---- records ---- */
 
-uint32_t oa_crc32c(const void *data, size_t count)
-{
-    const uint8_t *b = data;
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < count; i++) {
-        crc ^= b[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0); /* Castagnoli, reflected */
-    }
-    return ~crc;
-}
-
-/* The format stores CRCs rotated and offset, since the CRC of bytes with CRCs is weak. */
-static uint32_t masked_crc(const void *data, size_t count)
-{
-    uint32_t crc = oa_crc32c(data, count);
-    return (crc >> 15 | crc << 17) + 0xa282ead8u;
-}
-
 static void put_record(struct bytes *b, const struct bytes *data)
 {
     size_t start = b->count;
     put_little(b, data->count, 8);
-    put_little(b, masked_crc(b->at + start, 8), 4);
+    put_little(b, oa_masked_crc32c(b->at + start, 8), 4);
     put_raw(b, data->at, data->count);
-    put_little(b, masked_crc(data->at, data->count), 4);
+    put_little(b, oa_masked_crc32c(data->at, data->count), 4);
 }
 
 /* ---- events ---- */
@@ -178,8 +160,8 @@ enum oa_error oa_events_add(oa_context *c, const char *folder, const struct oa_l
 static size_t whole_record_size(const uint8_t *b, size_t left)
 {
     uint64_t length = left > HEAD + TAIL ? read_little(b, 8) : 0;
-    if (!length || length > left - HEAD - TAIL || read_little(b + 8, 4) != masked_crc(b, 8) ||
-        read_little(b + HEAD + length, 4) != masked_crc(b + HEAD, length))
+    if (!length || length > left - HEAD - TAIL || read_little(b + 8, 4) != oa_masked_crc32c(b, 8) ||
+        read_little(b + HEAD + length, 4) != oa_masked_crc32c(b + HEAD, length))
         return 0;
     return HEAD + (size_t)length + TAIL;
 }

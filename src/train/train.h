@@ -248,7 +248,6 @@ enum oa_error oa_events_rewind(oa_context *c, const char *folder,
                                long step); /* cuts away what came later */
 enum { OA_EVENT = 1024 };                  /* room for a record */
 size_t oa_event_print(double wall_time, const struct oa_log_line *line,
-                      uint8_t out[OA_EVENT]);       /* its bytes */
-uint32_t oa_crc32c(const void *data, size_t count); /* Castagnoli (RFC 3720, appendix B.4) */
+                      uint8_t out[OA_EVENT]); /* its bytes */
 
 #endif
