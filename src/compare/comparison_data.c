@@ -10,6 +10,16 @@ const char *oa_entry_name(const struct oa_entry *e)
     return e->uniform ? "uniform baseline" : e->attention;
 }
 
+const char *oa_entry_kind(const struct oa_comparison *k)
+{
+    return k->imported ? "system" : "attention";
+}
+
+const char *oa_an_entry(const struct oa_comparison *k)
+{
+    return k->imported ? "a system" : "an attention";
+}
+
 bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r)
 {
     return !r->absent && !r->failed && isfinite(r->valid_loss) && isfinite(oa_run_score(k, r));

@@ -19,6 +19,7 @@ struct view {
     const char *title, *x_label, *y_label;
     int measure; /* number of the measure of the validations */
     bool training, time;
+    bool cut;    /* the initial fall */
     double unit; /* seconds of one unit of time */
 };
 
@@ -124,10 +125,10 @@ static void draw_view(const struct view *v, const struct oa_series *series, int 
 {
     struct oa_line_chart chart = {
         .title = v->title,
-        .description = "One line for each attention; the table below has the same numbers",
+        .description = "One line for each row of the table below, which has the same numbers",
         .x_label = v->x_label,
         .y_label = v->y_label,
-        .y_top = v->measure ? 0 : top_of_interest(series, count),
+        .y_top = v->cut ? top_of_interest(series, count) : 0,
         .series = series,
         .count = count,
         .width = 980,
@@ -224,9 +225,10 @@ static void curves_add_table(const struct oa_comparison *k, const struct oa_summ
     oa_table_init(&t, out->context, columns, s->count + 1);
     fill_table(k, s, measure, &t);
     snprintf(caption, sizeof caption, "%s%s%s, mean over the seeds",
-             measure ? m->title : "Validation loss", *m->unit ? " in " : "", m->unit);
+             measure || k->imported ? m->title : "Validation loss", *m->unit ? " in " : "",
+             m->unit);
     oa_text_printf(out, "<details><summary>The %s as a table</summary>\n",
-                   measure ? "scores" : "validation losses");
+                   measure || k->imported ? "scores" : "validation losses");
     oa_table_html(&t, caption, out);
     oa_text_printf(out, "</details>\n");
     oa_table_free(&t);
@@ -273,6 +275,7 @@ static void add_views(const struct oa_comparison *k, struct oa_text *out)
             .y_label = i < 2 ? valid : train,
             .training = i >= 2,
             .time = i % 2 == 1,
+            .cut = true,
             .unit = unit,
         };
         oa_text_printf(out, "<div class=\"plot p%d\">", 2 * v.training + v.time);
@@ -299,9 +302,11 @@ void oa_page_metric_curves(const struct oa_comparison *k, const struct oa_summar
     struct view v = { .title = title,
                       .x_label = "training steps",
                       .y_label = oa_axis_of(oa_compared_measure(k), oa_metric_word(k), label),
-                      .measure = k->metric };
+                      .measure = k->metric,
+                      .cut = k->metric == 0 && !oa_compared_measure(k)->higher };
     oa_page_open("metric-curves", title, out);
-    oa_text_printf(out, "<figure>\n<figcaption>%s</figcaption>\n", what_lines_are(s));
+    oa_text_printf(out, "<figure>\n<figcaption>%s%s</figcaption>\n", what_lines_are(s),
+                   v.cut ? " The initial steep fall may be cut off." : "");
     add_legend(k, s, out);
     add_view(k, &v, out);
     curves_add_table(k, s, k->metric, out);
@@ -311,6 +316,8 @@ void oa_page_metric_curves(const struct oa_comparison *k, const struct oa_summar
 
 void oa_page_curves(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
+    if (k->imported) /* of whose runs there is the metric alone */
+        return;
     oa_page_open("curves", "Learning curves", out);
     oa_text_printf(out, "<figure class=\"curves\">\n<figcaption>");
     oa_text_printf(out, "%s The initial steep fall may be cut off.", what_lines_are(s));

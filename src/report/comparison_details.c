@@ -27,6 +27,12 @@ struct run_table_columns {
     char title[OA_MEASURES][OA_LABEL];
 };
 
+/* Nothing else is known of imported runs. */
+static size_t count_quantities(const struct oa_comparison *k)
+{
+    return k->imported ? 0 : sizeof run_quantities;
+}
+
 static void choose_columns(const struct oa_comparison *k, struct run_table_columns *to)
 {
     const struct oa_measure *m;
@@ -34,9 +40,10 @@ static void choose_columns(const struct oa_comparison *k, struct run_table_colum
     to->column[to->count++] = (struct oa_column){ "seed", true, false };
     for (int i = 0; (m = oa_comparison_measure(k, i)); i++)
         to->column[to->count++] =
-            (struct oa_column){ oa_heading(m, i ? m->title : "validation loss", to->title[i]), true,
-                                false };
-    for (size_t i = 0; i < sizeof run_quantities; i++)
+            (struct oa_column){ oa_heading(m, i || k->imported ? m->title : "validation loss",
+                                           to->title[i]),
+                                true, false };
+    for (size_t i = 0; i < count_quantities(k); i++)
         to->column[to->count++] =
             (struct oa_column){ oa_report_columns[run_quantities[i]].title, true, false };
 }
@@ -59,7 +66,7 @@ static void add_run(const struct oa_comparison *k, const struct oa_run *r, struc
     char number[OA_NUMBER];
     oa_table_cell(t, "%llu", (unsigned long long)r->seed);
     add_scores(k, r, t);
-    for (size_t i = 0; i < sizeof run_quantities; i++)
+    for (size_t i = 0; i < count_quantities(k); i++)
         oa_table_cell(t, "%s",
                       oa_report_columns[run_quantities[i]].print(
                           number, oa_quantity_of_run(run_quantities[i], r)));
@@ -100,8 +107,9 @@ static void add_attention(const struct oa_comparison *k, const struct oa_summary
     details_add_failures(&k->entries[i], s->seeds, out);
     choose_columns(k, &columns);
     oa_table_init(&t, out->context, columns.column, columns.count);
-    for (int r = 0; r < e->made; r++)
-        add_run(k, &k->entries[i].runs[r], &t);
+    for (int r = 0; r < s->seeds; r++)
+        if (!k->entries[i].runs[r].absent)
+            add_run(k, &k->entries[i].runs[r], &t);
     oa_table_html(&t, "Every run", out);
     oa_table_free(&t);
     oa_text_printf(out, "</details>\n");

@@ -3,6 +3,7 @@
  * report.html: the order of the page, and its head. The answer comes first: what to do, one chart
  * of what is asked, a table with one verdict a row; everything else is folded below.
  */
+#include "report/metric_words.h"
 #include "report/notes.h"
 #include "report/over_items.h"
 #include "report/page.h"
@@ -132,15 +133,20 @@ static void add_facts(const struct oa_comparison *k, const struct oa_summary *s,
     int least = oa_fewest_seeds(s, true);
     oa_text_printf(&plain, least < s->seeds ? "%d × %d–%d" : "%d × %d", s->count, least, s->seeds);
     oa_text_printf(out, "<ul class=\"facts\">\n");
-    add_fact(plain.s ? plain.s : "", s->seeds == 1 ? "attentions × seed" : "attentions × seeds",
-             out);
-    add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, steps))),
-             "training steps", out);
-    add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, tokens))),
-             "training tokens", out);
-    add_fact(oa_number_si(number, oa_validation_used(k)), oa_validation_unit(k), out);
-    add_fact(oa_number_seconds(number, first_finite(s, offsetof(struct oa_standing, seconds))),
-             "training time per run", out);
+    char what[OA_LABEL];
+    snprintf(what, sizeof what, "%ss × %s%s", oa_entry_kind(k), k->unpaired ? "run" : "seed",
+             oa_plural(s->seeds));
+    add_fact(plain.s ? plain.s : "", what, out);
+    double steps = first_finite(s, offsetof(struct oa_standing, steps));
+    if (steps > 0)
+        add_fact(oa_number_si(number, steps), "training steps", out);
+    if (!k->imported) {
+        add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, tokens))),
+                 "training tokens", out);
+        add_fact(oa_number_si(number, oa_validation_used(k)), oa_validation_unit(k), out);
+        add_fact(oa_number_seconds(number, first_finite(s, offsetof(struct oa_standing, seconds))),
+                 "training time per run", out);
+    }
     oa_text_printf(out, "</ul>\n");
     oa_text_free(&plain);
 }
@@ -148,9 +154,9 @@ static void add_facts(const struct oa_comparison *k, const struct oa_summary *s,
 static void comparison_page_header(const struct oa_comparison *k, const struct oa_summary *s,
                                    struct oa_text *out)
 {
-    oa_text_printf(out,
-                   "<header>\n<p class=\"above\">Orthant · a comparison of attentions · same ");
-    oa_html_text(out, oa_budget_name(k->equal));
+    oa_text_printf(out, "<header>\n<p class=\"above\">Orthant · a comparison of %ss%s",
+                   oa_entry_kind(k), k->imported ? "" : " · same ");
+    oa_html_text(out, k->imported ? "" : oa_budget_name(k->equal));
     oa_text_printf(out, "</p>\n");
     add_recommendation(k, s->recommendation, out);
     oa_text_printf(out, "</header>\n");
@@ -180,9 +186,11 @@ void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, s
     oa_page_curves(k, s, out);
     oa_page_parts(k, s, out);
     oa_page_examples(k, s, out);
-    oa_page_trade_offs(k, s, out);
+    if (!k->imported)
+        oa_page_trade_offs(k, s, out);
     oa_page_runs(k, s, out);
     oa_page_method(k, s, out);
-    oa_page_settings(k, out);
+    if (!k->imported)
+        oa_page_settings(k, out);
     oa_html_end(out);
 }

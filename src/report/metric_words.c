@@ -13,7 +13,7 @@ struct oa_estimate oa_shown(const struct oa_comparison *k, struct oa_estimate co
 
 bool oa_about_loss(const struct oa_comparison *k)
 {
-    return k->metric == 0;
+    return k->metric == 0 && !k->imported;
 }
 
 const char *oa_metric_word(const struct oa_comparison *k)

@@ -95,7 +95,7 @@ static void trajectory_add_head(const struct oa_comparison *k, const struct oa_s
     oa_page_open("trajectories", "Intervals as seeds were added", out);
     oa_text_printf(out, "<p>The ");
     oa_html_text(out, oa_metric_word(k));
-    oa_text_printf(out, " of each attention minus that of ");
+    oa_text_printf(out, " of each %s minus that of ", oa_entry_kind(k));
     oa_html_text(out, oa_entry_name(&k->entries[oa_compared_to(k, s)]));
     oa_text_printf(out,
                    ", after each seed, with the anytime-valid interval of the mean difference: all "
