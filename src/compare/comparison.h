@@ -127,6 +127,8 @@ struct oa_comparison {
 /* What its entries are called: "attention", of imported runs "system"; and with the article. */
 const char *oa_entry_kind(const struct oa_comparison *k);
 const char *oa_an_entry(const struct oa_comparison *k);
+/* "seed"; where runs are not paired by it, "run". */
+const char *oa_run_kind(const struct oa_comparison *k);
 /* Its name in reports and messages: its attention, or "uniform baseline". */
 const char *oa_entry_name(const struct oa_entry *e);
 /* Trained to its end, with a finite loss and a finite score in the metric. */

@@ -20,6 +20,11 @@ const char *oa_an_entry(const struct oa_comparison *k)
     return k->imported ? "a system" : "an attention";
 }
 
+const char *oa_run_kind(const struct oa_comparison *k)
+{
+    return k->unpaired ? "run" : "seed";
+}
+
 bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r)
 {
     return !r->absent && !r->failed && isfinite(r->valid_loss) && isfinite(oa_run_score(k, r));

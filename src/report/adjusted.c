@@ -78,13 +78,13 @@ static bool uneven(const struct oa_summary *s)
 
 /* What survived of an attention with failures is shown as it is where nothing else needs to be
  * adjusted. */
-static bool mark(struct oa_summary *s)
+static bool mark(const struct oa_comparison *k, struct oa_summary *s)
 {
     bool any = false;
-    s->uneven = uneven(s);
+    s->uneven = !k->unpaired && uneven(s);
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
-        e->plain = !s->uneven && (e->failed || has_most_seeds(s, i));
+        e->plain = k->unpaired || (!s->uneven && (e->failed || has_most_seeds(s, i)));
         any = any || !e->plain;
     }
     return any;
@@ -148,7 +148,7 @@ enum oa_error oa_adjust_means(oa_context *c, const struct oa_comparison *k, stru
     size_t count = (size_t)s->count + 1, seeds = (size_t)k->seeds + 1;
     for (int i = 0; i < s->count; i++)
         s->entries[i].adjusted = oa_standing_score(k, &s->entries[i])->mean;
-    if (!mark(s))
+    if (!mark(k, s))
         return OA_OK;
     struct fit f = { .k = k, .s = s };
     f.y = oa_alloc(c, (count * seeds + count + seeds) * sizeof *f.y);
@@ -229,14 +229,14 @@ void oa_adjusted_sentences(const struct oa_comparison *k, const struct oa_summar
     const char *word = oa_metric_long(k);
     if (s->uneven)
         oa_text_printf(out,
-                       " Attentions have different numbers of seeds: their %s is adjusted for "
-                       "missing seeds (least-squares mean of the model attention + seed); order "
+                       " Not all have the same number of seeds: their %s is adjusted for "
+                       "missing seeds (least-squares mean of the model %s + seed); order "
                        "and differences to the %s are those of the adjusted means. Intervals of "
                        "differences are those of pairs, over the seeds that both have.",
-                       word, oa_best_word(k, s));
+                       word, oa_entry_kind(k), oa_best_word(k, s));
     else if (any_adjusted(s))
         oa_text_printf(out,
-                       " Where an attention has fewer seeds, its %s is adjusted for missing seeds "
-                       "(least-squares mean of the model attention + seed).",
-                       word);
+                       " Where %s has fewer seeds, its %s is adjusted for missing seeds "
+                       "(least-squares mean of the model %s + seed).",
+                       oa_an_entry(k), word, oa_entry_kind(k));
 }

@@ -147,12 +147,20 @@ static enum oa_error estimate_variances(oa_context *c, const struct oa_compariso
 /* Standard errors and degrees of freedom of the whole family. From the table where it has at least
  * three rows; an attention that lacks a seed is compared by itself. */
 static enum oa_error set_errors(oa_context *c, const struct oa_comparison *k,
-                                const struct oa_summary *s, struct oa_against *family, int n)
+                                const struct oa_summary *s, double *scratch,
+                                struct oa_against *family, int n)
 {
     int rows;
     oa_paired_errors(family, n);
     if (k->random_items)
         return oa_set_item_errors(c, k, OA_FAMILY_LEVEL / oa_family_size(k), family, n);
+    for (int i = 0; i < n && k->unpaired; i++) {
+        struct oa_standard_error e = oa_unpaired_error(k, family[i].a, family[i].b, scratch);
+        family[i].se = e.se;
+        family[i].df = e.df;
+    }
+    if (k->unpaired)
+        return OA_OK;
     if (k->test != OA_TWO_WAY_ERRORS || k->sequential)
         return OA_OK;
     double *variance = oa_alloc(c, ((size_t)k->count + 1) * sizeof *variance);
@@ -200,7 +208,7 @@ enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
                            .verdict_seeds = OA_VERDICT_SEEDS };
     if (scratch && family) {
         int n = describe_pairs(k, s, scratch, family, out);
-        if (set_errors(c, k, s, family, n) == OA_OK)
+        if (set_errors(c, k, s, scratch, family, n) == OA_OK)
             oa_family_judge(&f, family, n);
         for (int i = 0; i < n; i++) {
             judge_equals(k, &family[i]);

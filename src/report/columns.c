@@ -80,6 +80,10 @@ static bool column_applies(const struct oa_comparison *k, const struct oa_summar
         return k->tuning.grid.options > 0;
     case OA_COLUMN_SPEEDUP:
         return k->rounds > 0;
+    case OA_COLUMN_TRAINABLE:
+    case OA_COLUMN_PEAK_MEMORY:
+    case OA_COLUMN_TOKENS_PER_SECOND:
+        return !k->imported; /* nothing is known of these */
     default:
         return true;
     }
@@ -97,6 +101,8 @@ static void choose_column(const struct oa_comparison *k, const struct oa_summary
         oa_heading(m, oa_metric_word(k), out->title);
     else if (name == OA_COLUMN_MEASURE)
         oa_heading(m, m->title, out->title);
+    else if (name == OA_COLUMN_SEEDS || name == OA_COLUMN_UNEVEN_SEEDS)
+        snprintf(out->title, sizeof out->title, "%ss", oa_run_kind(k));
     else if (name == OA_COLUMN_TO_BEST)
         oa_to_the_best(k, s, out->title);
     else if (name == OA_COLUMN_ASKED)
@@ -328,7 +334,7 @@ void oa_columns_table(const struct oa_comparison *k, const struct oa_summary *s,
                       const struct oa_shown_column *shown, int count, struct oa_column *titles,
                       oa_context *c, struct oa_table *out)
 {
-    titles[0] = (struct oa_column){ "attention", false, true };
+    titles[0] = (struct oa_column){ oa_entry_kind(k), false, true };
     for (int i = 0; i < count; i++) {
         titles[i + 1] = (struct oa_column){ shown[i].title, !oa_column_is_text(&shown[i]), false };
     }

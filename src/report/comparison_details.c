@@ -37,7 +37,7 @@ static void choose_columns(const struct oa_comparison *k, struct run_table_colum
 {
     const struct oa_measure *m;
     to->count = 0;
-    to->column[to->count++] = (struct oa_column){ "seed", true, false };
+    to->column[to->count++] = (struct oa_column){ oa_run_kind(k), true, false };
     for (int i = 0; (m = oa_comparison_measure(k, i)); i++)
         to->column[to->count++] =
             (struct oa_column){ oa_heading(m, i || k->imported ? m->title : "validation loss",
@@ -72,11 +72,13 @@ static void add_run(const struct oa_comparison *k, const struct oa_run *r, struc
                           number, oa_quantity_of_run(run_quantities[i], r)));
 }
 
-static void details_add_failures(const struct oa_entry *e, int seeds, struct oa_text *out)
+static void details_add_failures(const struct oa_comparison *k, const struct oa_entry *e, int seeds,
+                                 struct oa_text *out)
 {
     for (int r = 0; r < seeds; r++)
         if (e->runs[r].failed) {
-            oa_text_printf(out, "<p>Seed %llu failed: ", (unsigned long long)e->runs[r].seed);
+            oa_text_printf(out, "<p>%s %llu failed: ", k->unpaired ? "Run" : "Seed",
+                           (unsigned long long)e->runs[r].seed);
             oa_html_text(out, e->runs[r].failure);
             oa_text_printf(out, "</p>\n");
         }
@@ -104,7 +106,7 @@ static void add_attention(const struct oa_comparison *k, const struct oa_summary
     oa_html_text(out, verdict.s ? verdict.s : "");
     oa_text_free(&verdict);
     oa_text_printf(out, "</span></summary>\n");
-    details_add_failures(&k->entries[i], s->seeds, out);
+    details_add_failures(k, &k->entries[i], s->seeds, out);
     choose_columns(k, &columns);
     oa_table_init(&t, out->context, columns.column, columns.count);
     for (int r = 0; r < s->seeds; r++)

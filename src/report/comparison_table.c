@@ -100,10 +100,11 @@ static bool is_shown(const struct oa_shown_column *column, const struct oa_shown
 }
 
 /* "Also in report.md: ppl, Holm p" */
-static void name_other_columns(const struct oa_shown_column *all, int count,
-                               const struct oa_shown_column *shown, int n, struct oa_text *out)
+static void name_other_columns(const struct oa_comparison *k, const struct oa_shown_column *all,
+                               int count, const struct oa_shown_column *shown, int n,
+                               struct oa_text *out)
 {
-    const char *before = "Also in report.md: ";
+    const char *before = k->imported ? "Also in report.md (--out): " : "Also in report.md: ";
     for (int i = 0; i < count; i++) {
         if (is_shown(&all[i], shown, n) || all[i].name == OA_COLUMN_TUNED) /* which has a line */
             continue;
@@ -172,7 +173,7 @@ static bool add_table_text(const struct oa_comparison *k, const struct oa_summar
     if (open)
         oa_text_printf(notes, "%s: no significant difference at the level of 5 %%\n",
                        oa_not_significant);
-    name_other_columns(all, most, shown, n, notes);
+    name_other_columns(k, all, most, shown, n, notes);
     add_tuned_line(k, s, all, most, shown, n, notes);
     oa_table_free(&t);
     return shares_are_left_out(all, most, shown, n);
@@ -199,7 +200,7 @@ static void table_add_failures(const struct oa_comparison *k, const struct oa_su
             const struct oa_run *run = &k->entries[i].runs[r];
             if (!run->failed)
                 continue;
-            oa_text_printf(out, "%s, seed %llu: %s\n", oa_entry_name(&k->entries[i]),
+            oa_text_printf(out, "%s, %s %llu: %s\n", oa_entry_name(&k->entries[i]), oa_run_kind(k),
                            (unsigned long long)run->seed, run->failure);
             break;
         }
@@ -225,17 +226,20 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
                             bool shares_left_out, struct oa_text *out)
 {
     if (s->uneven)
-        oa_text_printf(out, "±: half-width of the 95 %% interval of the plain mean over the "
-                            "attention's own seeds.");
-    else if (s->seeds > 1)
         oa_text_printf(out,
-                       "±: half-width of the 95 %% interval of the mean over %d seeds; for "
-                       "differences, of simultaneous 95 %% intervals.",
-                       s->seeds);
-    else
-        oa_text_printf(out, "One seed: no interval.");
+                       "±: half-width of the 95 %% interval of the plain mean over the "
+                       "%s's own seeds.",
+                       oa_entry_kind(k));
+    else if (s->seeds > 1) {
+        oa_text_printf(out, "±: half-width of the 95 %% interval of the mean over ");
+        oa_add_seeds(k, s, true, out);
+        oa_text_printf(out, "; for differences, of simultaneous 95 %% intervals.");
+    } else
+        oa_text_printf(out, "One %s: no interval.", oa_run_kind(k));
     oa_adjusted_sentences(k, s, out);
-    oa_text_printf(out, " Every run had the same %s.", oa_budget_name(k->equal));
+    if (!k->imported)
+        oa_text_printf(out, " Every run had the same %s.", oa_budget_name(k->equal));
+    oa_text_printf(out, "%s", k->remarks ? k->remarks : "");
     oa_validation_sentence(k, out);
     oa_text_printf(out, "\n");
     oa_family_sentence(k, s, out);
@@ -273,8 +277,10 @@ void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, 
     wrap_notes(&notes, limit, out);
     oa_solved_table(k, s, out);
     oa_test_table(k, s, out);
-    oa_text_printf(out, "\n%s\n\n", costs_title);
-    add_table_text(k, s, cost_columns, sizeof cost_columns, limit, out, &notes);
+    if (!k->imported) {
+        oa_text_printf(out, "\n%s\n\n", costs_title);
+        add_table_text(k, s, cost_columns, sizeof cost_columns, limit, out, &notes);
+    }
     add_speed_note(k, &notes);
     wrap_notes(&notes, limit, out);
     oa_variances_table(k, limit, out);
@@ -315,8 +321,10 @@ void oa_report_markdown(const struct oa_comparison *k, const struct oa_summary *
     table_add_failures(k, s, &notes);
     add_speed_note(k, &notes);
     add_escaped(&notes, out);
-    oa_text_printf(out, "%s\n\n", costs_title);
-    add_table_markdown(k, s, cost_columns, sizeof cost_columns, out);
+    if (!k->imported) {
+        oa_text_printf(out, "%s\n\n", costs_title);
+        add_table_markdown(k, s, cost_columns, sizeof cost_columns, out);
+    }
     oa_solved_markdown(k, s, out);
     oa_items_markdown(k, s, out);
     oa_test_markdown(k, s, out);

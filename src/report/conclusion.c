@@ -132,7 +132,7 @@ static void conclude_best(const struct oa_comparison *k, const struct oa_summary
     oa_text_printf(out, "%s is best: ", k->entries[s->reference].attention);
     bool every = worse > NAMED && worse == s->count - 1;
     if (every)
-        oa_text_printf(out, "every other attention");
+        oa_text_printf(out, "every other %s", oa_entry_kind(k));
     else
         add_names(k, s, OA_VERDICT_WORSE, out);
     oa_text_printf(out, worse == 1 || every ? " is worse" : " are worse");
@@ -163,19 +163,10 @@ static void conclusion_add_seeds_needed(const struct oa_comparison *k, const str
         oa_text_printf(out, "; about %d to %d", range.low, range.high);
     else
         oa_text_printf(out, "; about %d", range.low);
-    oa_text_printf(out, " seeds are needed to tell %s from %s",
+    oa_text_printf(out, " %ss are needed to tell %s from %s", oa_run_kind(k),
                    count_with(k, s, OA_VERDICT_UNRESOLVED) > 1 ? oa_entry_name(&k->entries[nearest])
                                                                : "it",
                    oa_entry_name(&k->entries[oa_compared_to(k, s)]));
-}
-
-/* "3 seeds", "3 to 12 seeds": how many the attentions have. */
-static void conclusion_add_seeds(const struct oa_summary *s, struct oa_text *out)
-{
-    int least = oa_fewest_seeds(s, false);
-    if (least < s->seeds)
-        oa_text_printf(out, "%d to ", least);
-    oa_text_printf(out, "%d seeds", s->seeds);
 }
 
 /* " a and b are worse than the baseline, softmax, by 0.1 to 0.2 nats a token." In a family of all
@@ -266,7 +257,7 @@ static void conclude_unresolved(const struct oa_comparison *k, const struct oa_s
     oa_text_printf(out, " to ");
     add_compared(k, s, out);
     oa_text_printf(out, ", at the level of 5 %% with ");
-    conclusion_add_seeds(s, out);
+    oa_add_seeds(k, s, false, out);
     conclusion_add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
 }
@@ -274,12 +265,14 @@ static void conclude_unresolved(const struct oa_comparison *k, const struct oa_s
 static void conclude_few_seeds(const struct oa_comparison *k, const struct oa_summary *s,
                                struct oa_text *out)
 {
-    if (s->seeds == 1 && count_with(k, s, OA_VERDICT_ONE_SEED) > 0)
+    if (s->seeds == 1 && count_with(k, s, OA_VERDICT_ONE_SEED) > 0) {
         oa_text_printf(out,
-                       " One seed gives no verdict: the variance between seeds is unknown. Use at "
-                       "least %d seeds (--seeds %d).",
-                       OA_VERDICT_SEEDS, OA_VERDICT_SEEDS);
-    else if (count_with(k, s, OA_VERDICT_FEW_SEEDS) > 0)
+                       " One %s gives no verdict: the variance between %ss is unknown. Use at "
+                       "least %d %ss",
+                       oa_run_kind(k), oa_run_kind(k), OA_VERDICT_SEEDS, oa_run_kind(k));
+        oa_add_seeds_option(k, out);
+        oa_text_printf(out, ".");
+    } else if (count_with(k, s, OA_VERDICT_FEW_SEEDS) > 0)
         oa_few_seeds_sentence(k, s, " ", out);
 }
 
@@ -305,10 +298,12 @@ static void conclude_undercut(const struct oa_comparison *k, const struct oa_sum
 {
     if (s->entries[s->reference].verdict != OA_VERDICT_LEADS)
         return;
-    oa_text_printf(out,
-                   " %s has a %s adjusted %s, but was shown to be worse than another attention on "
-                   "the seeds that both have.",
-                   k->entries[first_ranked(s)].attention, oa_metric_better(k), oa_metric_word(k));
+    oa_text_printf(
+        out,
+        " %s has a %s adjusted %s, but was shown to be worse than another %s on the seeds "
+        "that both have.",
+        k->entries[first_ranked(s)].attention, oa_metric_better(k), oa_metric_word(k),
+        oa_entry_kind(k));
 }
 
 static void conclude_identical(const struct oa_comparison *k, const struct oa_summary *s,
@@ -382,7 +377,7 @@ static void conclude_ending(const struct oa_comparison *k, const struct oa_summa
     if (k->until.ending == OA_ENDING_RESOLVED) {
         oa_text_printf(out, " All %scomparisons are resolved after ",
                        count_with(k, s, OA_VERDICT_UNJUDGED) ? "other " : "");
-        conclusion_add_seeds(s, out);
+        oa_add_seeds(k, s, false, out);
         oa_text_printf(out, ".");
     }
     if (k->until.ending == OA_ENDING_SEEDS)
@@ -484,7 +479,8 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
     if (s->count == 0)
         oa_text_printf(&out, "Nothing was compared.");
     else if (s->reference < 0)
-        oa_text_printf(&out, "No attention finished all its runs: nothing can be compared.");
+        oa_text_printf(&out, "No %s finished all its runs: nothing can be compared.",
+                       oa_entry_kind(k));
     else {
         conclude_verdicts(k, s, &out);
         conclude_identical(k, s, &out);

@@ -43,8 +43,8 @@ static void explain_direction(const struct oa_comparison *k, const struct oa_sum
     oa_text_printf(out, "<div><dt>");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out,
-                   "</dt><dd>The metric of this comparison: %s is better. A difference is an "
-                   "attention’s score minus that of the other, so %s 0 is better.</dd></div>\n",
+                   "</dt><dd>The metric of this comparison: %s is better. A difference is one "
+                   "score minus that of the other, so %s 0 is better.</dd></div>\n",
                    oa_metric_better(k), oa_compared_measure(k)->higher ? "above" : "below");
 }
 
@@ -169,6 +169,12 @@ static bool was_tuned(const struct oa_comparison *k, const struct oa_summary *s)
     return k->tuning.grid.options > 0;
 }
 
+static bool is_unpaired(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    (void)s;
+    return k->unpaired;
+}
+
 static bool is_sequential(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
@@ -199,23 +205,26 @@ static bool about_a_score(const struct oa_comparison *k, const struct oa_summary
 /* A term with its meaning, or what writes both; always explained where there is no `when`. */
 struct term {
     const char *term, *meaning;
+    bool trained; /* of runs that were trained here */
     bool (*when)(const struct oa_comparison *k, const struct oa_summary *s);
     void (*write)(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out);
 };
 
 static const struct term terms[] = {
-    { .write = explain_budget },
+    { .write = explain_budget, .trained = true },
     { .term = "same batches, same initial values",
+      .trained = true,
       .meaning =
           "Runs with the same seed read the same batches in the same order, and every tensor that "
           "two models share has the same initial values. Only the attention differs (and, where "
           "the budget requires it, the number of steps or the width of the feed-forward layers), "
           "so attentions are compared by seed: the variance that both runs share cancels." },
     { .term = "95 % interval",
-      .meaning = "Mean over the seeds ± Student’s t × standard error. It covers the variance from "
-                 "initial values and batch order only: another text, size or budget may give "
-                 "another order. The ± of a loss includes the variance that all attentions share; "
-                 "the interval of a difference does not, so compare by differences." },
+      .meaning = "Mean over the seeds ± Student’s t × standard error. It covers what differs "
+                 "between seeds, such as initial values and batch order, only: another text, size "
+                 "or budget may give another order. The ± of a mean includes the variance that "
+                 "runs of one seed share; the interval of a difference does not, so compare by "
+                 "differences." },
     { .term = "over seeds, over seeds and items",
       .meaning = "The interval over seeds answers whether other seeds, on these validation data, "
                  "would agree; that over seeds and items, whether they would on other validation "
@@ -224,6 +233,11 @@ static const struct term terms[] = {
                  "the seeds’ means plus that of the items’ means less that of their interaction, "
                  "with Satterthwaite’s degrees of freedom, and never below that over seeds.",
       .when = judged_once },
+    { .term = "independent samples",
+      .meaning = "Runs are not paired: half the width of an interval of a difference has the "
+                 "standard error √(v/n + w/m) of two means, and the degrees of freedom of Welch "
+                 "and Satterthwaite. Variances are not taken to be equal.",
+      .when = is_unpaired },
     { .write = explain_family, .when = compared },
     { .term = "interval of a difference",
       .meaning = "Half its width is Student’s t at 1 − 0.05/(2m) × standard error, with m the "
@@ -239,7 +253,7 @@ static const struct term terms[] = {
                  "or seeds that one of two lacks, from the differences of the two alone.",
       .when = is_two_way },
     { .term = "baseline",
-      .meaning = "The attention currently in use, which every other one is compared with.",
+      .meaning = "What is currently in use; every other one is compared with it.",
       .when = with_baseline },
     { .write = explain_tuned, .when = was_tuned },
     { .term = "any number of interim analyses",
@@ -251,12 +265,12 @@ static const struct term terms[] = {
           "worse: beyond the margin; undecided: neither beyond nor within it.",
       .when = is_sequential },
     { .term = "adjusted for missing seeds",
-      .meaning = "Scores vary by seed, and not every attention has all seeds. The model attention "
-                 "+ seed, fitted by least squares to all finished runs, estimates the mean that "
-                 "each attention would have over all seeds (least-squares means; Searle, Speed and "
-                 "Milliken 1980). Order, leader and differences to it are those of these means. "
-                 "Verdicts are from the intervals of pairs, over the seeds that both have; an "
-                 "attention that is worse than another by them does not lead.",
+      .meaning = "Scores vary by seed, and not all have every seed. A model with an effect of each "
+                 "row and of each seed, fitted by least squares to all finished runs, estimates "
+                 "the mean that each row would have over all seeds (least-squares means; Searle, "
+                 "Speed and Milliken 1980). Order, leader and differences to it are those of these "
+                 "means. Verdicts are from the intervals of pairs, over the seeds that both have; "
+                 "what is worse than another by them does not lead.",
       .when = with_missing_seeds },
     { .term = "uniform baseline",
       .meaning =
@@ -272,19 +286,21 @@ static const struct term terms[] = {
                  "80 % confidence range, estimated from the differences so far. “12 or more”: the "
                  "data do not exclude a difference too small for 1000 seeds." },
     { .term = "identical, not testable",
-      .meaning = "“Identical”: every run has exactly the loss of another attention’s, so both "
+      .meaning = "“Identical”: every run has exactly the values of another’s, so both "
                  "compute the same and there is nothing to test. “Not testable”: the difference is "
                  "the same with every seed, so its variance is 0 and there is no t test; where "
                  "both have the best possible score with every seed, they are equivalent." },
     { .term = "failed",
-      .meaning = "An attention with a run that diverged or stopped is excluded from the tests: its "
+      .meaning = "What has a run that diverged or stopped is excluded from the tests: its "
                  "remaining seeds are not a fair sample." },
     { .term = "perplexity, bits",
+      .trained = true,
       .meaning = "Perplexity is exp(loss) and depends on the tokenizer; bits per character and per "
                  "byte do not." },
-    { .write = explain_speed },
-    { .write = explain_fronts },
+    { .write = explain_speed, .trained = true },
+    { .write = explain_fronts, .trained = true },
     { .term = "memory, FLOPs",
+      .trained = true,
       .meaning = "Memory is the peak of parameters and arenas; FLOPs include the forward and the "
                  "backward pass." },
 };
@@ -295,7 +311,7 @@ void oa_page_method(const struct oa_comparison *k, const struct oa_summary *s, s
     oa_text_printf(out, "<dl class=\"method\">\n");
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         const struct term *t = &terms[i];
-        if (t->when && !t->when(k, s))
+        if ((t->when && !t->when(k, s)) || (t->trained && k->imported))
             continue;
         if (t->write)
             t->write(k, s, out);

@@ -52,13 +52,30 @@ static void add_power(const struct oa_comparison *k, const struct oa_summary *s,
     oa_text_printf(out, " are found with a probability of 80 %% or more.");
 }
 
+void oa_add_seeds_option(const struct oa_comparison *k, struct oa_text *out)
+{
+    if (!k->imported)
+        oa_text_printf(out, " (--seeds %d)", OA_VERDICT_SEEDS);
+}
+
 void oa_few_seeds_sentence(const struct oa_comparison *k, const struct oa_summary *s,
                            const char *before, struct oa_text *out)
 {
-    if (!k->sequential && s->seeds > 1 && s->seeds < OA_VERDICT_SEEDS)
-        oa_text_printf(out,
-                       "%s%d seeds give estimates and no verdicts: use at least %d (--seeds %d).",
-                       before, s->seeds, OA_VERDICT_SEEDS, OA_VERDICT_SEEDS);
+    if (k->sequential || s->seeds < 2 || s->seeds >= OA_VERDICT_SEEDS)
+        return;
+    oa_text_printf(out, "%s%d %ss give estimates and no verdicts: use at least %d", before,
+                   s->seeds, oa_run_kind(k), OA_VERDICT_SEEDS);
+    oa_add_seeds_option(k, out);
+    oa_text_printf(out, ".");
+}
+
+void oa_add_seeds(const struct oa_comparison *k, const struct oa_summary *s, bool with_uniform,
+                  struct oa_text *out)
+{
+    int least = oa_fewest_seeds(s, with_uniform);
+    if (least < s->seeds)
+        oa_text_printf(out, "%d to ", least);
+    oa_text_printf(out, "%d %ss", s->seeds, oa_run_kind(k));
 }
 
 void oa_family_sentence(const struct oa_comparison *k, const struct oa_summary *s,

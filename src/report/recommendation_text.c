@@ -37,6 +37,8 @@ static void add_times(double ratio, struct oa_text *out)
 static void add_seeds_option(const struct oa_comparison *k, const struct oa_recommendation *r,
                              struct oa_text *out)
 {
+    if (k->imported)
+        return;
     if (k->until.ending == OA_ENDING_BUDGET)
         oa_text_printf(out, " (--budget %.0fmin)", ceil((k->until.spent + r->seconds) / 60));
     else if (k->until.ending == OA_ENDING_SEEDS)
@@ -49,7 +51,8 @@ static void add_seeds_option(const struct oa_comparison *k, const struct oa_reco
 static void add_seeds_wanted(const struct oa_comparison *k, const struct oa_recommendation *r,
                              struct oa_text *out)
 {
-    oa_text_printf(out, "%d attention%s with %d seeds", r->open, oa_plural(r->open), r->seeds);
+    oa_text_printf(out, "%d %s%s with %d %ss", r->open, oa_entry_kind(k), oa_plural(r->open),
+                   r->seeds, oa_run_kind(k));
     if (r->seconds > 0) {
         oa_text_printf(out, ", ");
         add_time(r->seconds, out);
@@ -67,8 +70,9 @@ static void say_repair(const struct oa_comparison *k, const struct oa_recommenda
         oa_text_printf(out, "the baseline, %s, did not finish all its runs.",
                        named(k, k->baseline - 1));
     else
-        oa_text_printf(out, "no attention finished all its runs.");
-    oa_text_printf(out, " A lower train.lr may help.");
+        oa_text_printf(out, "no %s finished all its runs.", oa_entry_kind(k));
+    if (!k->imported)
+        oa_text_printf(out, " A lower train.lr may help.");
 }
 
 static void say_nothing(const struct oa_comparison *k, const struct oa_recommendation *r,
@@ -78,8 +82,10 @@ static void say_nothing(const struct oa_comparison *k, const struct oa_recommend
         oa_text_printf(out, "No recommendation: only differences to the uniform baseline were "
                             "judged; --compare.family pairs judges those between attentions.");
     else if (r->outcome == OA_OUTCOME_UNJUDGED)
-        oa_text_printf(out, "No recommendation: the differences are the same with every seed, so "
-                            "there is no variance to test against.");
+        oa_text_printf(out,
+                       "No recommendation: the differences are the same with every %s, so "
+                       "there is no variance to test against.",
+                       oa_run_kind(k));
     else
         oa_text_printf(out, "No recommendation: there is nothing to compare %s with.",
                        named(k, r->entry));
@@ -92,14 +98,15 @@ static void say_seeds(const struct oa_comparison *k, const struct oa_recommendat
     add_seeds_wanted(k, r, out);
     oa_text_printf(out, ".");
     if (k->baseline)
-        oa_text_printf(out, " Until then keep %s: no attention was shown to be better.",
-                       named(k, r->entry));
+        oa_text_printf(out, " Until then keep %s: no %s was shown to be better.",
+                       named(k, r->entry), oa_entry_kind(k));
 }
 
 static void say_keep(const struct oa_comparison *k, const struct oa_recommendation *r,
                      struct oa_text *out)
 {
-    oa_text_printf(out, "Keep %s: no attention was shown to be better", named(k, r->entry));
+    oa_text_printf(out, "Keep %s: no %s was shown to be better", named(k, r->entry),
+                   oa_entry_kind(k));
     if (r->outcome == OA_OUTCOME_FAR)
         oa_text_printf(
             out,
@@ -128,14 +135,14 @@ static void say_take(const struct oa_comparison *k, const struct oa_recommendati
 {
     oa_text_printf(out, "Take %s: ", named(k, r->entry));
     if (r->outcome == OA_OUTCOME_BEST)
-        oa_text_printf(out, "every other attention was shown to be worse.");
+        oa_text_printf(out, "every other %s was shown to be worse.", oa_entry_kind(k));
     else if (r->outcome == OA_OUTCOME_FAR_LOWEST)
         oa_text_printf(out,
                        "it has the %s %s, and the unresolved differences are so small that they "
                        "would need more than %d seeds.",
                        oa_metric_best(k), oa_metric_word(k), OA_SEEDS_CAP);
     else
-        oa_text_printf(out, "no attention was shown to be better.");
+        oa_text_printf(out, "no %s was shown to be better.", oa_entry_kind(k));
 }
 
 /* "equivalent to softmax within 0.5 % points", "identical to softmax" */
@@ -168,6 +175,8 @@ static void say_cheaper(const struct oa_comparison *k, const struct oa_summary *
 static void say_saving(const struct oa_comparison *k, const struct oa_summary *s,
                        const struct oa_recommendation *r, struct oa_text *out)
 {
+    if (k->imported) /* nothing is known of speeds */
+        return;
     if (r->saving == OA_SAVING_SOME) {
         oa_text_printf(out, " Fastest that is ");
         add_likeness(k, s, r, false, out);

@@ -156,7 +156,7 @@ static void add_results_table(const struct oa_comparison *k, const struct oa_sum
                    "class=\"sortable\">\n"
                    "<thead><tr>",
                    label);
-    add_heading("attention", "", false, out);
+    add_heading(oa_entry_kind(k), "", false, out);
     for (size_t i = 0; i < count; i++)
         for (int c = 0, n = oa_columns_choose(k, s, &cells[i].main, 1, columns); c < n; c++)
             add_heading(columns[c].title, columns[c].column->explanation,
@@ -195,15 +195,16 @@ static void add_dropout(const struct oa_comparison *k, const struct oa_summary *
 static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_compared_measure(k)->title);
-    oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal),
-                   oa_metric_best(k));
+    if (!k->imported)
+        oa_text_printf(out, " after the same %s", oa_budget_name(k->equal));
+    oa_text_printf(out, ", %s first.", oa_metric_best(k));
+    oa_html_text(out, k->remarks ? k->remarks : "");
     if (s->uneven)
-        oa_text_printf(
-            out,
-            " Small print: the plain mean over an attention’s own seeds with its 95 %% interval.");
+        oa_text_printf(out,
+                       " Small print: the plain mean over its own seeds with its 95 %% interval.");
     else if (s->seeds > 1)
-        oa_text_printf(out, " Small print: ± half-width of the 95 %% interval over %d seeds.",
-                       s->seeds);
+        oa_text_printf(out, " Small print: ± half-width of the 95 %% interval over %d %ss.",
+                       s->seeds, oa_run_kind(k));
     if (k->sequential)
         oa_text_printf(out,
                        " Intervals of differences are valid at any number of interim analyses.");

@@ -344,8 +344,9 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
     set(c, entry, "retained", oa_retained_json(c, k, s, i));
     set(c, entry, "test", test_json(c, k, i));
     set(c, entry, "trajectory", trajectory_json(c, k, s, i));
-    for (int r = 0; r < s->entries[i].made; r++)
-        append(c, runs, run_json(c, k, &k->entries[i], &k->entries[i].runs[r]));
+    for (int r = 0; r < k->seeds; r++)
+        if (!k->entries[i].runs[r].absent)
+            append(c, runs, run_json(c, k, &k->entries[i], &k->entries[i].runs[r]));
     set(c, entry, "runs", runs);
     set(c, entry, "tuning", oa_results_trials(c, k, i));
     return entry;
@@ -389,7 +390,12 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
     set(c, root, "schema", oa_json_string(OA_RESULTS_SCHEMA));
     set(c, root, "conclusion", oa_json_string(s->conclusion));
     oa_results_measures(k, root);
-    set(c, root, "equal", oa_json_string(oa_option_word("compare.equal", (int)k->equal).s));
+    set(c, root, "equal",
+        k->imported ? json_null()
+                    : oa_json_string(oa_option_word("compare.equal", (int)k->equal).s));
+    set(c, root, "imported", json_boolean(k->imported));
+    set(c, root, "paired", json_boolean(!k->unpaired));
+    set(c, root, "remarks", k->remarks ? oa_json_string(k->remarks + 1) : json_null());
     set(c, root, "seeds", json_integer(k->seeds));
     set(c, valid, "characters", oa_json_number(k->characters));
     set(c, valid, "bytes", oa_json_number(k->bytes));

@@ -73,26 +73,37 @@ static double run_cost(const struct oa_comparison *k, const struct oa_run *r)
     return oa_cost(oa_compared_measure(k), oa_run_score(k, r));
 }
 
-/* Of the first `seeds` runs. */
-static double mean_cost(const struct oa_comparison *k, const struct oa_entry *e, int seeds)
+/* Of the first `seeds` runs, as far as they finished. */
+static struct oa_estimate estimate_cost(const struct oa_comparison *k, int entry, int seeds,
+                                        double *scratch)
 {
-    double sum = 0;
+    const struct oa_run *runs = k->entries[entry].runs;
     int n = 0;
     for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(k, &e->runs[i])) {
-            sum += run_cost(k, &e->runs[i]);
-            n++;
-        }
-    return n ? sum / n : NAN;
+        if (oa_run_finished(k, &runs[i]))
+            scratch[n++] = run_cost(k, &runs[i]);
+    return oa_estimate_of(scratch, n);
+}
+
+struct oa_standard_error oa_unpaired_error(const struct oa_comparison *k, int a, int b,
+                                           double *scratch)
+{
+    struct oa_estimate x = estimate_cost(k, a, k->seeds, scratch),
+                       y = estimate_cost(k, b, k->seeds, scratch);
+    return oa_welch(&x, &y);
 }
 
 struct oa_estimate oa_paired(const struct oa_comparison *k, int a, int b, int seeds,
                              double *scratch)
 {
     const struct oa_run *x = k->entries[a].runs, *y = k->entries[b].runs;
+    struct oa_estimate mine = estimate_cost(k, a, seeds, scratch),
+                       theirs = estimate_cost(k, b, seeds, scratch);
     int n = 0;
+    if (k->unpaired && a != b)
+        return without_rounding(oa_unpaired_difference(&mine, &theirs), mine.mean);
     for (int i = 0; i < seeds; i++)
         if (oa_run_finished(k, &x[i]) && oa_run_finished(k, &y[i]))
             scratch[n++] = run_cost(k, &x[i]) - run_cost(k, &y[i]);
-    return without_rounding(oa_estimate_of(scratch, n), mean_cost(k, &k->entries[a], seeds));
+    return without_rounding(oa_estimate_of(scratch, n), mine.mean);
 }

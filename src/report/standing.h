@@ -4,6 +4,7 @@
 #define ORTHANT_REPORT_STANDING_H
 
 #include "report/verdicts.h"
+#include "statistics/two_samples.h"
 
 /* The results of one attention. Means are over its runs that did not fail, NaN when there are none.
  * adjusted.h has what is compared across attentions. */
@@ -43,8 +44,11 @@ void oa_standing_of(const struct oa_comparison *k, const struct oa_entry *e, dou
 /* What a comparison compares, its measures as costs (compare/comparison.h): a's minus b's over the
  * first `seeds` seeds that both finished; scratch has room for one number a seed. a and b: numbers
  * of entries. */
+/* Of unpaired runs: of the means of two samples (two_samples.h). */
 struct oa_estimate oa_paired(const struct oa_comparison *k, int a, int b, int seeds,
                              double *scratch);
+struct oa_standard_error oa_unpaired_error(const struct oa_comparison *k, int a, int b,
+                                           double *scratch);
 /* Estimates of the measure with that number, in its own direction; the second: of what the
  * comparison is about. */
 const struct oa_estimate *oa_standing_measured(const struct oa_standing *e, int measure);

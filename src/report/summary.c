@@ -101,6 +101,8 @@ static void set_percents(const struct oa_comparison *k, struct oa_summary *s)
         for (int r = 0; r < s->seeds; r++)
             if (oa_run_finished(k, &k->entries[i].runs[r]) && oa_run_finished(k, &best->runs[r]))
                 theirs += oa_run_score(k, &best->runs[r]) / d->n;
+        if (k->unpaired)
+            theirs = oa_standing_score(k, &s->entries[s->reference])->mean;
         s->entries[i].percent = 100 * oa_cost(oa_compared_measure(k), d->mean) / fabs(theirs);
     }
 }
