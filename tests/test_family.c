@@ -213,12 +213,12 @@ static void detectable_differences(void **state)
                   { 6, 6, 4.943107100587767 } };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double found = oa_detectable(cases[i].comparisons, cases[i].df);
+        double found = oa_detectable(OA_FAMILY_LEVEL, cases[i].comparisons, cases[i].df);
         if (!(fabs(found / cases[i].found - 1) < 1e-7))
             fail_msg("%d comparisons: %.12g instead of %.12g", cases[i].comparisons, found,
                      cases[i].found);
     }
-    assert_true(isnan(oa_detectable(3, NAN)));
+    assert_true(isnan(oa_detectable(OA_FAMILY_LEVEL, 3, NAN)));
 }
 
 /* ---- the table ---- */

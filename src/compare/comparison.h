@@ -102,6 +102,7 @@ struct oa_comparison {
     enum oa_family_kind family;  /* which comparisons are judged (report/against.h) */
     enum oa_error_estimate test; /* how standard errors of differences are estimated */
     bool sequential;             /* verdicts hold with any number of interim analyses */
+    double level;                /* that any of the judged intervals misses; 0: 0.05 */
     double margin;               /* of practical equivalence, in the metric's unit; 0: none */
     bool random_items; /* verdicts are over seeds and items, which every run has in the metric */
     struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, nats */

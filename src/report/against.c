@@ -14,6 +14,7 @@
 #include "statistics/row_variances.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- the family ---- */
 
@@ -48,6 +49,18 @@ static int fixed_entry(const struct oa_comparison *k)
     return kind == OA_FAMILY_BASELINE  ? k->baseline - 1
            : kind == OA_FAMILY_UNIFORM ? uniform_entry(k)
                                        : -1;
+}
+
+double oa_family_level(const struct oa_comparison *k)
+{
+    return k->level > 0 ? k->level : OA_FAMILY_LEVEL;
+}
+
+struct oa_number_text oa_percent_text(double share)
+{
+    struct oa_number_text t = oa_real_rounded(100 * share, 6);
+    strcat(t.s, " %");
+    return t;
 }
 
 int oa_family_size(const struct oa_comparison *k)
@@ -203,6 +216,7 @@ enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
     double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);
     struct oa_against *family = oa_alloc(c, most * sizeof *family);
     struct oa_family f = { .comparisons = oa_family_size(k),
+                           .level = oa_family_level(k),
                            .margin = k->margin,
                            .sequential = k->sequential,
                            .verdict_seeds = OA_VERDICT_SEEDS };
@@ -246,5 +260,5 @@ double oa_detectable_difference(const struct oa_comparison *k, const struct oa_s
             df = fmin(df, a->df);
             n++;
         }
-    return n ? oa_detectable(oa_family_size(k), df) * sqrt(squares / n) : NAN;
+    return n ? oa_detectable(oa_family_level(k), oa_family_size(k), df) * sqrt(squares / n) : NAN;
 }

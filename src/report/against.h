@@ -12,6 +12,9 @@ struct oa_summary;
 enum oa_family_kind oa_family_kind_of(const struct oa_comparison *k);
 /* "baseline", "uniform", "pairs": the words of compare.family. */
 const char *oa_family_name(enum oa_family_kind kind);
+double oa_family_level(const struct oa_comparison *k);
+/* 0.05 as "5 %". */
+struct oa_number_text oa_percent_text(double share);
 /* The comparisons that share the level: as many as were declared, whatever failed. */
 int oa_family_size(const struct oa_comparison *k);
 bool oa_in_family(const struct oa_comparison *k, int a, int b);

@@ -88,8 +88,11 @@ static void add_caption(const struct oa_comparison *k, const struct oa_summary *
         oa_text_printf(
             out, ", of the means adjusted for missing seeds. The intervals of pairs are below.");
     else if (s->seeds > 1)
-        oa_text_printf(out, ", paired by seed, with simultaneous 95 %% intervals: where a bar "
-                            "reaches 0, there is no significant difference.");
+        oa_text_printf(out,
+                       "%s, with simultaneous %s intervals: where a bar "
+                       "reaches 0, there is no significant difference.",
+                       k->unpaired ? "" : ", paired by seed",
+                       oa_percent_text(1 - oa_family_level(k)).s);
     else
         oa_text_printf(out, ". One seed gives no interval.");
     if (k->margin > 0) {

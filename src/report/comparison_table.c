@@ -171,8 +171,8 @@ static bool add_table_text(const struct oa_comparison *k, const struct oa_summar
         open |= strstr(t.cells[i], oa_not_significant) != NULL;
     oa_table_text(&t, limit, out);
     if (open)
-        oa_text_printf(notes, "%s: no significant difference at the level of 5 %%\n",
-                       oa_not_significant);
+        oa_text_printf(notes, "%s: no significant difference at the level of %s\n",
+                       oa_not_significant, oa_percent_text(oa_family_level(k)).s);
     name_other_columns(k, all, most, shown, n, notes);
     add_tuned_line(k, s, all, most, shown, n, notes);
     oa_table_free(&t);
@@ -233,7 +233,8 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
     else if (s->seeds > 1) {
         oa_text_printf(out, "±: half-width of the 95 %% interval of the mean over ");
         oa_add_seeds(k, s, true, out);
-        oa_text_printf(out, "; for differences, of simultaneous 95 %% intervals.");
+        oa_text_printf(out, "; for differences, of simultaneous %s intervals.",
+                       oa_percent_text(1 - oa_family_level(k)).s);
     } else
         oa_text_printf(out, "One %s: no interval.", oa_run_kind(k));
     oa_adjusted_sentences(k, s, out);

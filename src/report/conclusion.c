@@ -256,7 +256,7 @@ static void conclude_unresolved(const struct oa_comparison *k, const struct oa_s
     add_undecided(k, n, out);
     oa_text_printf(out, " to ");
     add_compared(k, s, out);
-    oa_text_printf(out, ", at the level of 5 %% with ");
+    oa_text_printf(out, ", at the level of %s with ", oa_percent_text(oa_family_level(k)).s);
     oa_add_seeds(k, s, false, out);
     conclusion_add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");

@@ -149,7 +149,7 @@ static bool compared(const struct oa_comparison *k, const struct oa_summary *s)
 
 static bool is_two_way(const struct oa_comparison *k, const struct oa_summary *s)
 {
-    return tested(k, s) && k->test == OA_TWO_WAY_ERRORS;
+    return tested(k, s) && k->test == OA_TWO_WAY_ERRORS && !k->unpaired;
 }
 
 static bool judged_once(const struct oa_comparison *k, const struct oa_summary *s)
@@ -167,6 +167,20 @@ static bool was_tuned(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
     return k->tuning.grid.options > 0;
+}
+
+static void explain_intervals(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
+{
+    (void)s;
+    oa_text_printf(out,
+                   "<div><dt>interval of a difference</dt><dd>Half its width is Student’s t at 1 − "
+                   "%s/(2m) × standard error, with m the number of comparisons of the family, also "
+                   "of those that failed (Bonferroni, single step). So all intervals contain their "
+                   "true differences together with a probability of %s, and p, that of a t test "
+                   "times m, is below %s exactly where an interval excludes 0.</dd></div>\n",
+                   oa_real_text(oa_family_level(k)).s, oa_percent_text(1 - oa_family_level(k)).s,
+                   oa_real_text(oa_family_level(k)).s);
 }
 
 static bool is_unpaired(const struct oa_comparison *k, const struct oa_summary *s)
@@ -239,18 +253,12 @@ static const struct term terms[] = {
                  "and Satterthwaite. Variances are not taken to be equal.",
       .when = is_unpaired },
     { .write = explain_family, .when = compared },
-    { .term = "interval of a difference",
-      .meaning = "Half its width is Student’s t at 1 − 0.05/(2m) × standard error, with m the "
-                 "number of comparisons of the family, also of those that failed (Bonferroni, "
-                 "single step). So all intervals contain their true differences together with a "
-                 "probability of 95 %, and p, that of the t test times m, is below 0.05 exactly "
-                 "where an interval excludes 0.",
-      .when = tested },
+    { .write = explain_intervals, .when = tested },
     { .term = "standard error",
-      .meaning = "From the variance of each attention’s own, estimated from the scores of all "
-                 "attentions and seeds (Grubbs 1948; at least half of the mean variance), with the "
-                 "degrees of freedom of Welch and Satterthwaite. With fewer than three attentions, "
-                 "or seeds that one of two lacks, from the differences of the two alone.",
+      .meaning = "From the variance of each row’s own, estimated from the scores of all rows and "
+                 "seeds (Grubbs 1948; at least half of the mean variance), with the degrees of "
+                 "freedom of Welch and Satterthwaite. With fewer than three rows, or seeds that "
+                 "one of two lacks, from the differences of the two alone.",
       .when = is_two_way },
     { .term = "baseline",
       .meaning = "What is currently in use; every other one is compared with it.",
@@ -259,9 +267,9 @@ static const struct term terms[] = {
     { .term = "any number of interim analyses",
       .meaning =
           "The intervals of the family are anytime-valid: together, at all numbers of seeds, they "
-          "contain all true differences with a probability of 95 %, so seeds may be added after an "
-          "analysis. They are "
-          "wider than intervals for a number of seeds fixed in advance. Practically better or "
+          "contain all true differences with the probability of the family, so seeds may be added "
+          "after an analysis. They are wider than intervals for a number of seeds fixed in "
+          "advance. Practically better or "
           "worse: beyond the margin; undecided: neither beyond nor within it.",
       .when = is_sequential },
     { .term = "adjusted for missing seeds",

@@ -90,7 +90,8 @@ void oa_family_sentence(const struct oa_comparison *k, const struct oa_summary *
         oa_text_printf(out, "with the uniform baseline");
     else
         oa_text_printf(out, "with the baseline, %s", oa_entry_name(&k->entries[k->baseline - 1]));
-    oa_text_printf(out, "; their intervals contain all true differences together with 95 %%.");
+    oa_text_printf(out, "; their intervals contain all true differences together with %s.",
+                   oa_percent_text(1 - oa_family_level(k)).s);
     add_power(k, s, out);
 }
 

@@ -70,19 +70,20 @@ static void pairs_add_explanation(const struct oa_comparison *k, struct oa_text 
     oa_page_open("pairs", "Pairwise comparisons", out);
     oa_text_printf(out, "<p>The row’s ");
     oa_html_text(out, oa_metric_word(k));
-    oa_text_printf(out, " minus the column’s, seed by seed: %s 0 the row is better. ",
+    oa_text_printf(out, " minus the column’s%s: %s 0 the row is better. ",
+                   k->unpaired ? "" : ", seed by seed",
                    oa_compared_measure(k)->higher ? "above" : "below");
     if (k->sequential)
         oa_text_printf(out,
                        "Intervals are anytime-valid: they cover all %d differences, at all numbers "
-                       "of seeds, with a probability of 95 %% together.",
-                       oa_family_size(k));
+                       "of seeds, with a probability of %s together.",
+                       oa_family_size(k), oa_percent_text(1 - oa_family_level(k)).s);
     else
         oa_text_printf(out,
-                       "Small print: the simultaneous 95 %% interval and the adjusted p-value, "
+                       "Small print: the simultaneous %s interval and the adjusted p-value, "
                        "of the %d comparisons of the declared family. A number alone is a "
                        "description: that pair is not in the family.",
-                       oa_family_size(k));
+                       oa_percent_text(1 - oa_family_level(k)).s, oa_family_size(k));
     if (k->margin > 0) {
         oa_text_printf(out, " Equivalent: within ");
         oa_add_margin(k, out);

@@ -209,8 +209,10 @@ static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, 
         oa_text_printf(out,
                        " Intervals of differences are valid at any number of interim analyses.");
     else if (s->seeds > 1)
-        oa_text_printf(out, " Intervals of differences are simultaneous: an interval excludes 0 "
-                            "exactly where the adjusted p is below 0.05.");
+        oa_text_printf(out,
+                       " Intervals of differences are simultaneous: an interval excludes 0 "
+                       "exactly where the adjusted p is below %s.",
+                       oa_real_text(oa_family_level(k)).s);
     oa_adjusted_sentences(k, s, out);
     oa_validation_sentence(k, out);
 }

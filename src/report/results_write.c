@@ -203,9 +203,11 @@ static json_t *family_json(oa_context *c, const struct oa_comparison *k, const s
     set(c, object, "kind", oa_json_string(oa_family_name(oa_family_kind_of(k))));
     set(c, object, "comparisons", json_integer(oa_family_size(k)));
     set(c, object, "judged", json_integer(judged));
-    set(c, object, "level", oa_json_number(OA_FAMILY_LEVEL));
+    set(c, object, "level", oa_json_number(oa_family_level(k)));
     set(c, object, "test",
-        oa_json_string(k->test == OA_TWO_WAY_ERRORS && !k->sequential ? "two-way" : "paired"));
+        oa_json_string(k->unpaired                                      ? "welch"
+                       : k->test == OA_TWO_WAY_ERRORS && !k->sequential ? "two-way"
+                                                                        : "paired"));
     set(c, object, "detectable", oa_json_number(oa_detectable_difference(k, s)));
     return object;
 }

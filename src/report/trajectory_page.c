@@ -99,8 +99,9 @@ static void trajectory_add_head(const struct oa_comparison *k, const struct oa_s
     oa_html_text(out, oa_entry_name(&k->entries[oa_compared_to(k, s)]));
     oa_text_printf(out,
                    ", after each seed, with the anytime-valid interval of the mean difference: all "
-                   "intervals, at all numbers of seeds, cover with a probability of 95 %% "
+                   "intervals, at all numbers of seeds, cover with a probability of %s "
                    "together. Horizontal lines: 0%s.</p>\n<div class=\"pair\">\n",
+                   oa_percent_text(1 - oa_family_level(k)).s,
                    k->margin > 0 ? " and the margin on both sides" : "");
 }
 

@@ -112,7 +112,7 @@ int oa_trajectory(const struct oa_comparison *k, const struct oa_summary *s, int
         struct oa_estimate e = oa_paired(k, entry, fixed, seeds, scratch);
         if (e.n < seeds)
             break; /* one of them has no more */
-        e.half = oa_anytime_half(&e, OA_FAMILY_LEVEL / oa_family_size(k));
+        e.half = oa_anytime_half(&e, oa_family_level(k) / oa_family_size(k));
         out[n++] = e;
     }
     return n;

@@ -99,7 +99,7 @@ static void judge_one(const struct oa_family *f, struct oa_against *a)
         a->verdict = d->mean == 0 ? OA_AGAINST_IDENTICAL : OA_AGAINST_UNJUDGED;
         return;
     }
-    a->level = OA_FAMILY_LEVEL / f->comparisons;
+    a->level = (f->level > 0 ? f->level : OA_FAMILY_LEVEL) / f->comparisons;
     a->half = f->sequential ? oa_anytime_half(d, a->level)
                             : oa_t_quantile(1 - a->level / 2, a->df) * a->se;
     a->verdict = OA_AGAINST_FEW_SEEDS;
@@ -117,10 +117,10 @@ void oa_family_judge(const struct oa_family *f, struct oa_against *a, int n)
 }
 
 /* Power grows with the noncentrality. */
-double oa_detectable(int comparisons, double df)
+double oa_detectable(double level, int comparisons, double df)
 {
     static const double power = 0.8;
-    double critical = oa_t_quantile(1 - OA_FAMILY_LEVEL / comparisons / 2, df);
+    double critical = oa_t_quantile(1 - level / comparisons / 2, df);
     double low = 0, high = 2 * critical + 10;
     if (isnan(critical))
         return NAN;

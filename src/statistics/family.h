@@ -13,7 +13,7 @@
 
 #include "statistics/statistics.h"
 
-#define OA_FAMILY_LEVEL 0.05   /* that any interval of a family misses */
+#define OA_FAMILY_LEVEL 0.05   /* that any interval of a family misses, unless asked for */
 enum { OA_VERDICT_SEEDS = 5 }; /* fewer give an interval and no verdict */
 
 /* Position of an interval relative to the margin, declared beforehand, within which a difference
@@ -62,6 +62,7 @@ void oa_paired_errors(struct oa_against *a, int n);
 
 struct oa_family {
     int comparisons;   /* that share the level: as many as were declared, also those not made */
+    double level;      /* that any of the intervals misses; 0: OA_FAMILY_LEVEL */
     double margin;     /* of equivalence; 0: none */
     bool sequential;   /* intervals hold at all numbers of seeds together */
     int verdict_seeds; /* fewer give no verdict, unless sequential */
@@ -73,6 +74,6 @@ void oa_family_judge(const struct oa_family *f, struct oa_against *a, int n);
 
 /* The true difference, in standard errors, that a family of so many comparisons finds with a
  * probability of 80 %. */
-double oa_detectable(int comparisons, double df);
+double oa_detectable(double level, int comparisons, double df);
 
 #endif
