@@ -81,15 +81,20 @@ static enum oa_error set_questions(oa_context *c, const struct oa_import_request
 {
     k->margin = r->margin;
     k->sequential = r->sequential;
+    k->family = r->family;
+    k->level = r->level;
+    if (r->family == OA_FAMILY_UNIFORM)
+        return oa_fail(c, OA_ARGUMENT,
+                       "--family uniform needs a uniform baseline, which only "
+                       "compare trains: give baseline or pairs");
     if (k->sequential && k->unpaired)
         return oa_fail(
             c, OA_ARGUMENT,
             "--sequential needs runs that are paired by seed; give every system the same "
             "seeds");
     if (!r->baseline || !*r->baseline)
-        return k->margin > 0 && !k->sequential
-                   ? oa_fail(c, OA_ARGUMENT,
-                             "--margin has no effect without --baseline or --sequential")
+        return r->family == OA_FAMILY_BASELINE
+                   ? oa_fail(c, OA_ARGUMENT, "--family baseline needs --baseline: give it, too")
                    : OA_OK;
     for (int i = 0; i < k->count; i++)
         if (strcmp(k->entries[i].attention, r->baseline) == 0)

@@ -23,8 +23,10 @@ struct oa_import_request {
     enum oa_import_direction direction; /* which is better */
     const char *at;       /* which value of a run with steps counts: "last", "best" or a step */
     const char *baseline; /* name of a system; NULL or "": none */
-    double margin;        /* and sequential: as those of the comparison */
+    double margin;        /* these three as in the comparison */
     bool sequential;
+    enum oa_family_kind family;
+    double level;
     bool unpaired; /* runs are independent, whatever their seeds are called */
 };
 /* Each path has systems, or is one where it names none. The metric is the only measure of the
