@@ -73,6 +73,24 @@ struct oa_evidence_request {
 enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
                           const struct oa_output *out);
 
+/* Runs of other programs: files of CSV, TSV or JSON, "-" (standard input), folders of TensorBoard's
+ * event files. Of config: compare.metric (a column or tag), baseline (a system), margin,
+ * family, sequential. */
+struct oa_judge_request {
+    const char *const *path; /* [paths] */
+    int paths;
+    const char *system, *seed, *step; /* columns; NULL = recognised by their names */
+    const char *at; /* value of a run with steps: "last", "best" or a step; NULL = last */
+    int better;     /* -1: lower values are better, 1: higher ones, 0: told by the metric's name */
+    double level;   /* that any of the judged intervals misses; 0 = 0.05 */
+    int unpaired;   /* 1: runs with the same seed have nothing in common */
+    long reserved[4];
+};
+/* Judges them as oa_compare judges its runs. The text is the table; the folder (NULL = none) gets
+ * results.json, report.html, report.md and report.svg. OA_DIVERGED as oa_compare. */
+enum oa_error oa_judge_runs(const oa_config *config, const struct oa_judge_request *r,
+                            const char *folder, const struct oa_output *out);
+
 /* ---- the machine ---- */
 
 /* Processor, kernels in use and why others are not, libraries, threads, memory. */

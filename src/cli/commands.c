@@ -6,6 +6,7 @@
 
 #define COMMANDS(X) /* in the order of the overview */                                             \
     X(compare)                                                                                     \
+    X(judge)                                                                                       \
     X(evidence)                                                                                    \
     X(train)                                                                                       \
     X(plan)                                                                                        \

@@ -274,7 +274,10 @@ void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, 
 {
     struct oa_text notes;
     oa_text_init(&notes, out->context);
-    add_table_text(k, s, results_columns, sizeof results_columns, limit, out, &notes);
+    bool left_out =
+        add_table_text(k, s, results_columns, sizeof results_columns, limit, out, &notes);
+    table_add_notes(k, s, left_out, &notes);
+    oa_items_sentence(k, s, &notes);
     wrap_notes(&notes, limit, out);
     oa_solved_table(k, s, out);
     oa_test_table(k, s, out);

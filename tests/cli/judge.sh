@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# judge: forms of files on the command line, what the report has and has not, folders, invalid use.
+. "$2/tests/cli/common"
+
+runs=$source/data/runs
+
+# One table, a baseline, a folder: the report speaks of systems, and of nothing that is not known.
+expect 0 judge "$runs/optimizers.csv" --baseline adamw --margin 0.01 --out verdict --quiet
+says out '^system .*val_loss'
+says out '^adafactor .* better'
+says out '^report   verdict/report.html$'
+sed '/<script/,/<\/script>/d; /<style/,/<\/style>/d' verdict/report.html >page
+for file in out verdict/report.md page verdict/report.svg; do
+    [ -s $file ] || fail "$file is empty"
+    ! grep -q -i 'attention' $file || fail "$file speaks of attentions: $(grep -i attention $file | head -c 300)"
+    ! grep -q -i 'NaN\|tokens/s\|parameters\|FLOPs\|perplexity\|memory' $file ||
+        fail "$file has what is not known: $(grep -i 'NaN\|tokens/s\|parameters\|FLOPs\|perplexity\|memory' $file | head -c 300)"
+done
+says verdict/report.html 'val_loss during training'
+says verdict/results.json '"name": "val_loss"'
+grep -q 'The last value of each run counts, at step 300\.' out || fail "no remark on the last value"
+
+# All forms of the same numbers give the same statistics.
+expect 0 judge "$runs/wandb_export.csv" --json --quiet
+sed -n '/"pairs"/,/^  \]/p' out >pairs
+expect 0 judge "$runs/optimizers.csv" --json --quiet
+sed -n '/"pairs"/,/^  \]/p' out | cmp - pairs || fail "the export and the table differ"
+"$orthant" judge - --json --quiet <"$runs/optimizers.csv" >out
+sed -n '/"pairs"/,/^  \]/p' out | cmp - pairs || fail "the standard input differs"
+gzip -c "$runs/optimizers.csv" >runs.CSV.gz
+expect 0 judge runs.CSV.gz --json --quiet
+sed -n '/"pairs"/,/^  \]/p' out | cmp - pairs || fail "the packed file differs"
+expect 0 judge "$runs/optimizers.csv" --json --quiet --threads 1
+sed -n '/"pairs"/,/^  \]/p' out | cmp - pairs || fail "one thread differs"
+
+# Without seeds: independent samples.
+expect 0 judge "$runs/speedrun.csv" --metric loss --quiet
+says out 'Runs are independent samples'
+! grep -q 'seed' out || [ "$(grep -c 'seed' out)" -eq "$(grep -c 'no seeds are given' out)" ] ||
+    fail "speaks of seeds: $(grep seed out)"
+
+# Failed runs; where all failed, the command fails, too.
+printf 'system,seed,loss\na,1,1\na,2,nan\nb,1,2\nb,2,3\nb,3,4\nb,4,4\nb,5,5\nc,1,1\nc,2,1.5\nc,3,1.25\nc,4,1\nc,5,1\n' >failed.csv
+expect 0 judge failed.csv --quiet
+says out '^a, seed 2: loss is not finite (failed.csv:3)$'
+says out '^a .*failed 1 of 2'
+printf 'system,seed,loss\na,1,nan\nb,1,\n' >all.csv
+expect 4 judge all.csv --quiet
+says err 'no system can be judged: 2 of 2 runs'
+
+# A folder of a comparison keeps its report.
+mkdir comparison && : >comparison/contest.json
+expect 2 judge failed.csv --out comparison
+says err 'comparison has a comparison'
+expect 2 judge
+says err 'judge needs a file or folder of runs'
+expect 2 judge failed.csv --lower --higher
+expect 1 judge no-such-file.csv
+says err 'no-such-file.csv'
+expect 2 judge failed.csv --at worst
+says err "\-\-at is 'worst'"
+expect 2 judge failed.csv --baseline d
+says err "no system is called 'd'"
+printf 'system,seed,x\na,1,1\nb,1,2\n' >unknown.csv
+expect 2 judge unknown.csv
+says err 'give --lower or --higher'
+expect 0 judge unknown.csv --higher --quiet
