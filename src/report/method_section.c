@@ -19,9 +19,11 @@ static void explain_family(const struct oa_comparison *k, const struct oa_summar
     oa_family_sentence(k, s, &family);
     oa_text_printf(out, "<div><dt>judged, described</dt><dd>");
     oa_html_text(out, family.s ? family.s : "");
-    oa_text_printf(out, " It was declared before the runs, and all verdicts and their intervals "
-                        "belong to it. Every other difference is described, without an interval, "
-                        "a p or a verdict.</dd></div>\n");
+    oa_text_printf(out,
+                   " %s; all verdicts and their intervals belong to it. Every other difference is "
+                   "described, without an interval, a p or a verdict.</dd></div>\n",
+                   k->imported ? "It has to be chosen without regard to the results"
+                               : "It was declared before the runs");
     oa_text_free(&family);
 }
 
@@ -114,7 +116,7 @@ static void explain_verdicts(const struct oa_comparison *k, const struct oa_summ
             out);
     if (oa_family_kind_of(k) == OA_FAMILY_PAIRS)
         explain_best(k, "best",
-                     "Every other attention that finished is worse; otherwise the "
+                     "Every other one that finished is worse; otherwise the "
                      "first is only called “",
                      " ", "”, which is a description.", out);
 }

@@ -202,9 +202,11 @@ static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, 
     if (s->uneven)
         oa_text_printf(out,
                        " Small print: the plain mean over its own seeds with its 95 %% interval.");
-    else if (s->seeds > 1)
-        oa_text_printf(out, " Small print: ± half-width of the 95 %% interval over %d %ss.",
-                       s->seeds, oa_run_kind(k));
+    else if (s->seeds > 1) {
+        oa_text_printf(out, " Small print: ± half-width of the 95 %% interval over ");
+        oa_add_seeds(k, s, true, out);
+        oa_text_printf(out, ".");
+    }
     if (k->sequential)
         oa_text_printf(out,
                        " Intervals of differences are valid at any number of interim analyses.");

@@ -9,20 +9,28 @@ expect 0 judge "$runs/optimizers.csv" --baseline adamw --margin 0.01 --out verdi
 says out '^system .*val_loss'
 says out '^adafactor .* better'
 says out '^report   verdict/report.html$'
-sed '/<script/,/<\/script>/d; /<style/,/<\/style>/d' verdict/report.html >page
-for file in out verdict/report.md page verdict/report.svg; do
-    [ -s $file ] || fail "$file is empty"
-    ! grep -q -i 'attention' $file || fail "$file speaks of attentions: $(grep -i attention $file | head -c 300)"
-    ! grep -q -i 'NaN\|tokens/s\|parameters\|FLOPs\|perplexity\|memory' $file ||
-        fail "$file has what is not known: $(grep -i 'NaN\|tokens/s\|parameters\|FLOPs\|perplexity\|memory' $file | head -c 300)"
+grep -q 'The last value of each run counts, at step 300\.' out || fail "no remark on the last value"
+cp out verdict/out
+expect 0 judge "$runs/optimizers.csv" --out all --quiet
+cp out all/out
+expect 0 judge "$runs/speedrun.csv" --metric loss --out samples --quiet
+cp out samples/out
+for folder in verdict all samples; do
+    sed '/<script/,/<\/script>/d; /<style/,/<\/style>/d' $folder/report.html >$folder/page
+    for file in $folder/out $folder/report.md $folder/page $folder/report.svg; do
+        [ -s $file ] || fail "$file is empty"
+        ! grep -q -i 'attention' $file || fail "$file speaks of attentions: $(grep -i attention $file | head -c 300)"
+        ! grep -q -i 'NaN\|tokens/s\|parameters\|FLOPs\|perplexity\|memory' $file ||
+            fail "$file has what is not known: $(grep -i 'NaN\|tokens/s\|parameters\|FLOPs\|perplexity\|memory' $file | head -c 300)"
+    done
 done
 says verdict/report.html 'val_loss during training'
 says verdict/results.json '"name": "val_loss"'
-grep -q 'The last value of each run counts, at step 300\.' out || fail "no remark on the last value"
 
 # All forms of the same numbers give the same statistics.
 expect 0 judge "$runs/wandb_export.csv" --json --quiet
 sed -n '/"pairs"/,/^  \]/p' out >pairs
+[ -s pairs ] || fail "there are no pairs"
 expect 0 judge "$runs/optimizers.csv" --json --quiet
 sed -n '/"pairs"/,/^  \]/p' out | cmp - pairs || fail "the export and the table differ"
 "$orthant" judge - --json --quiet <"$runs/optimizers.csv" >out
