@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Welch's test, against SciPy 1.17.1: ttest_ind(a, b, equal_var=False) with its interval. */
+ * Welch's test, against SciPy 1.17.1: ttest_ind(a, b, equal_var=False) with its interval; and how
+ * often families of such tests err. test_two_samples table REPETITIONS prints that. */
 #include "testing.h"
 
+#include "base/base.h"
+#include "statistics/family.h"
 #include "statistics/two_samples.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const struct {
     int n;
@@ -91,11 +95,93 @@ static void samples_without_an_error(void **state)
     assert_int_equal(oa_unpaired_difference(&a, &none).n, 0);
 }
 
-int main(void)
+/* ---- chances of an error ---- */
+
+enum { SYSTEMS = 4, MOST = 20, PAIRS = SYSTEMS * (SYSTEMS - 1) / 2 };
+
+struct design {
+    const char *name;
+    int runs[SYSTEMS];
+    double sd[SYSTEMS];
+};
+
+static const struct design designs[] = {
+    { "5 runs each, equal spreads", { 5, 5, 5, 5 }, { 1, 1, 1, 1 } },
+    { "5 runs each, one spreads four times as much", { 5, 5, 5, 5 }, { 1, 1, 1, 4 } },
+    { "5, 5, 10 and 20 runs, the fewest spread most", { 5, 5, 10, 20 }, { 4, 1, 1, 1 } },
+    { "20 runs each, equal spreads", { 20, 20, 20, 20 }, { 1, 1, 1, 1 } },
+};
+
+static struct oa_against compared(const struct oa_estimate *x, int a, int b)
+{
+    struct oa_against pair = oa_against_nothing();
+    struct oa_standard_error e = oa_welch(&x[a], &x[b]);
+    pair.a = a;
+    pair.b = b;
+    pair.difference = oa_unpaired_difference(&x[a], &x[b]);
+    pair.se = e.se;
+    pair.df = e.df;
+    return pair;
+}
+
+/* Is any pair of equal systems called different? */
+static bool errs(const struct design *d, struct oa_stream stream)
+{
+    static const struct oa_family family = { .comparisons = PAIRS, .verdict_seeds = 5 };
+    struct oa_estimate x[SYSTEMS];
+    struct oa_against pairs[PAIRS];
+    double y[MOST];
+    int n = 0;
+    bool wrong = false;
+    for (int i = 0; i < SYSTEMS; i++) {
+        for (int r = 0; r < d->runs[i]; r++)
+            y[r] = d->sd[i] * oa_random_normal(stream, (uint64_t)(MOST * i + r));
+        x[i] = oa_estimate_of(y, d->runs[i]);
+        for (int j = 0; j < i; j++)
+            pairs[n++] = compared(x, i, j);
+    }
+    oa_family_judge(&family, pairs, n);
+    for (int i = 0; i < n; i++)
+        wrong =
+            wrong || pairs[i].verdict == OA_AGAINST_BETTER || pairs[i].verdict == OA_AGAINST_WORSE;
+    return wrong;
+}
+
+static double error_rate(const struct design *d, int repetitions)
+{
+    int wrong = 0;
+    for (int i = 0; i < repetitions; i++)
+        wrong += errs(d, oa_stream_child(oa_stream_named(1, d->name), (uint64_t)i));
+    return (double)wrong / repetitions;
+}
+
+/* Within four standard deviations of a share of 5 %. */
+static void families_of_samples_err_seldom(void **state)
+{
+    (void)state;
+    int repetitions = tries(2000);
+    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++) {
+        double rate = error_rate(&designs[i], repetitions);
+        if (rate > 0.05 + 4 * sqrt(0.05 * 0.95 / repetitions))
+            fail_msg("%s: %g", designs[i].name, rate);
+    }
+}
+
+static int print_table(int repetitions)
+{
+    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++)
+        printf("%-50s %.1f %%\n", designs[i].name, 100 * error_rate(&designs[i], repetitions));
+    return 0;
+}
+
+int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(families_of_samples_err_seldom),
         cmocka_unit_test(as_scipy),
         cmocka_unit_test(samples_without_an_error),
     };
+    if (count == 3 && strcmp(words[1], "table") == 0)
+        return print_table(atoi(words[2]));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@ awk 'BEGIN { srand(5); for (i = 0; i < 40; i++) print (i % 2 ? "good" : "bad") "
 cut -f 1 pairs.tsv | head -n 2 >lines
 cut -f 2 pairs.tsv >ref
 sed 's/A/B/' ref >hyp
+head -n 60 "$source/data/runs/optimizers.csv" >runs.csv
 model="--threads 1 --isa ref --model.layers 1 --model.width 16 --model.heads 2 --model.context 16 --train.batch 2"
 model="$model --train.warmup 1 --data.tokenizer char --quiet"
 expect 0 train $model --data.train text.txt --train.steps 2 --out lm
@@ -45,6 +46,7 @@ INPUT=lines failing 4 memory -- classify classes --threads 1 --isa ref --quiet
 failing 5 memory -- generate lm --prompt to --tokens 3 --threads 1 --isa ref
 RESULT=nothing failing 3 memory -- verify 'local(window=2)' --quick --threads 1 --isa ref --quiet
 failing 5 memory -- score bleu --ref ref --hyp hyp --threads 1
+RESULT=judged/results.json failing 5 memory judged -- judge runs.csv --out judged --threads 1 --quiet
 
 # Reads of files and folders.
 RESULT=run/model.safetensors FROM=half failing 4 reads run -- \
@@ -53,3 +55,4 @@ failing 3 reads -- eval pairs --threads 1
 INPUT=lines failing 3 reads -- classify classes --threads 1 --quiet
 failing 3 reads bpe.out -- tokenizer train --kind bpe:270 --data text.txt --out bpe.out --threads 1
 failing 3 reads -- score bleu --ref ref --hyp hyp --threads 1
+failing 3 reads -- judge runs.csv --threads 1 --quiet
