@@ -347,6 +347,17 @@ enum oa_option_role {
     OA_SHARED_SEED = 1 << 8,        /* …: runs are paired by seed */
     OA_SHARED_MEASUREMENT = 1 << 9, /* …: what is measured and logged, not what is trained */
 };
+/* What an option has no effect without (NEEDS of options.def); or-ed. */
+enum oa_option_need {
+    OA_NEEDS_SPLIT = 1 << 0,      /* the validation text is a part of the training text */
+    OA_NEEDS_VALIDATION = 1 << 1, /* there is a validation text */
+    OA_NEEDS_INTERIM_VALIDATION = 1 << 2,
+    OA_NEEDS_TIME_BUDGET = 1 << 3,
+    OA_NEEDS_DROPOUT = 1 << 4,
+    OA_NEEDS_FINAL_RATE = 1 << 5,   /* a schedule that ends at it */
+    OA_NEEDS_FIRST_MOMENT = 1 << 6, /* an update rule that has one */
+    OA_NEEDS_ADAMW = 1 << 7,
+};
 struct oa_option_row {
     const char *section, *name, *key; /* key: "section.name" */
     const char *fallback, *help;
@@ -355,8 +366,9 @@ struct oa_option_row {
     const char *former_words; /* of BOOL: words for false and true under the former key, or NULL */
     double low, high;         /* of INT and REAL */
     enum oa_option_kind kind;
-    unsigned role; /* enum oa_option_role */
-    size_t offset; /* in struct oa_options */
+    unsigned role;  /* enum oa_option_role */
+    unsigned needs; /* enum oa_option_need */
+    size_t offset;  /* in struct oa_options */
 };
 const struct oa_option_row *
 oa_option_at(int i); /* in the order of options.def; NULL past the end */

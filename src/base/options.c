@@ -26,6 +26,7 @@ enum {
 };
 #define WAS(former_key) , .former = former_key
 #define WORDS(words) , .former_words = words
+#define NEEDS(what) , .needs = OA_NEEDS_##what
 
 #define ROW(s, n, k, d, h, ...)                                                                    \
     .section = #s, .name = #n, .key = #s "." #n, .kind = OA_OPTION_##k, .fallback = d, .help = h,  \

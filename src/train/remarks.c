@@ -22,34 +22,32 @@ static bool differs_from_default(oa_context *c, const struct oa_options *o, cons
 
 void oa_remarks(oa_context *c, const struct oa_options *o)
 {
-    bool named = o->data_valid[0] != 0, no_validation = !named && o->data_valid_fraction == 0;
-    bool end_rate =
-        o->train_schedule == OA_SCHEDULE_COSINE || o->train_schedule == OA_SCHEDULE_LINEAR;
-    bool adamw = o->train_optimizer == OA_OPTIMIZER_ADAMW;
+    bool named = o->data_valid[0] != 0, validated = named || o->data_valid_fraction > 0;
     const struct {
-        const char *key;
-        bool idle;
+        unsigned need;
+        bool met;
         const char *because;
-    } rows[] = {
-        { "data.valid_fraction", named, "data.valid names the validation text" },
-        { "train.eval_every", no_validation, "there is no validation text" },
-        { "train.eval_tokens", no_validation, "there is no validation text" },
-        { "train.eval_tokens", !no_validation && o->train_eval_every == 0,
+    } needs[] = {
+        { OA_NEEDS_SPLIT, !named, "data.valid names the validation text" },
+        { OA_NEEDS_VALIDATION, validated, "there is no validation text" },
+        { OA_NEEDS_INTERIM_VALIDATION, !validated || o->train_eval_every > 0,
           "train.eval_every is 0: the only validation is at the end" },
-        { "train.clock", o->train_seconds == 0 && o->compare_equal != OA_EQUAL_TIME,
+        { OA_NEEDS_TIME_BUDGET, o->train_seconds > 0 || o->compare_equal == OA_EQUAL_TIME,
           "there is no time budget" },
-        { "train.final_tokens", no_validation, "there is no validation text" },
-        { "train.seed_dropout", o->model_dropout == 0 && o->model_attention_dropout == 0,
+        { OA_NEEDS_DROPOUT, o->model_dropout > 0 || o->model_attention_dropout > 0,
           "there is no dropout" },
-        { "train.min_lr", !end_rate, "only the schedules cosine and linear decay to it" },
-        { "train.beta1", o->train_optimizer == OA_OPTIMIZER_ADAFACTOR,
+        { OA_NEEDS_FINAL_RATE,
+          o->train_schedule == OA_SCHEDULE_COSINE || o->train_schedule == OA_SCHEDULE_LINEAR,
+          "only the schedules cosine and linear decay to it" },
+        { OA_NEEDS_FIRST_MOMENT, o->train_optimizer != OA_OPTIMIZER_ADAFACTOR,
           "adafactor has no first moment" },
-        { "train.beta2", !adamw, "only adamw uses it" },
-        { "train.epsilon", !adamw, "only adamw uses it" },
+        { OA_NEEDS_ADAMW, o->train_optimizer == OA_OPTIMIZER_ADAMW, "only adamw uses it" },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].idle && differs_from_default(c, o, rows[i].key))
-            oa_log(c, 0, "%s has no effect: %s", rows[i].key, rows[i].because);
+    for (int i = 0; oa_option_at(i); i++)
+        for (size_t k = 0; k < sizeof needs / sizeof *needs; k++)
+            if (oa_option_at(i)->needs & needs[k].need && !needs[k].met &&
+                differs_from_default(c, o, oa_option_at(i)->key))
+                oa_log(c, 0, "%s has no effect: %s", oa_option_at(i)->key, needs[k].because);
     bool timed = o->train_seconds > 0 || o->train_pace[0] != 0;
     if (!timed && o->train_steps > 0 && o->train_warmup > o->train_steps)
         oa_log(c, 0,
