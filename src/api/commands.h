@@ -12,6 +12,13 @@
 /* The candidate nearest to `word` by edit distance; NULL if none is near (for "did you mean"). */
 const char *oa_nearest(const char *word, const char *const *candidates, int count);
 
+/* Text in lines of at most `width` columns as far as its words allow, from column `at` on; further
+ * lines begin at column `indent`. Bytes go to `add`. */
+void oa_wrap(void (*add)(void *argument, const char *text, size_t length), void *argument,
+             const char *text, int at, int indent, int width);
+/* Terminal columns of a text. */
+int oa_text_width(const char *utf8);
+
 /* ---- attentions and tasks ---- */
 
 /* All mechanisms, as a table; the language and all mechanisms as Markdown (docs/attention.md). */

@@ -52,29 +52,36 @@ void oa_text_add_short(struct oa_text *out, const char *utf8, int width)
     oa_text_printf(out, "…%s", end);
 }
 
-void oa_text_wrap(struct oa_text *out, const char *text, int width)
+void oa_wrap(void (*add)(void *argument, const char *text, size_t length), void *argument,
+             const char *text, int at, int indent, int width)
 {
-    int at = 0;
     while (*text) {
         size_t blanks = strspn(text, " "), n = strcspn(text + blanks, " \n");
         int wide = 0;
         for (int i = 0, bytes; i < (int)n; i += bytes)
             wide += character_width(text + blanks + i, &bytes);
-        if (at > 0 && n > 0 && at + (int)blanks + wide > width) {
-            oa_text_printf(out, "\n");
-            text += blanks;
-            blanks = 0;
-            at = 0;
+        bool end = *text == '\n';
+        if (end || (at > indent && n > 0 && at + (int)blanks + wide > width)) {
+            add(argument, "\n", 1);
+            text += end ? 1 : blanks;
+            for (at = 0; at < indent && *text; at++)
+                add(argument, " ", 1);
+            continue;
         }
-        oa_text_add(out, text, blanks + n);
+        add(argument, text, blanks + n);
         at += (int)blanks + wide;
         text += blanks + n;
-        if (*text == '\n') {
-            oa_text_printf(out, "\n");
-            text++;
-            at = 0;
-        }
     }
+}
+
+static void wrapped_add(void *argument, const char *text, size_t length)
+{
+    oa_text_add(argument, text, length);
+}
+
+void oa_text_wrap(struct oa_text *out, const char *text, int width)
+{
+    oa_wrap(wrapped_add, out, text, 0, 0, width);
 }
 
 /* ---- cells ---- */

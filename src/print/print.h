@@ -68,6 +68,9 @@ int oa_text_width(const char *utf8); /* terminal columns */
 enum { OA_TERMINAL_WIDTH = 100 };
 /* Adds the text in lines of at most `width` columns as far as its words allow. */
 void oa_text_wrap(struct oa_text *out, const char *text, int width);
+/* The same from column `at` on; further lines begin at column `indent`. Bytes go to `add`. */
+void oa_wrap(void (*add)(void *argument, const char *text, size_t length), void *argument,
+             const char *text, int at, int indent, int width);
 /* Adds the text, with "…" in the place of its middle when it is wider: two specs often differ only
  * at their end. */
 void oa_text_add_short(struct oa_text *out, const char *utf8, int width);
