@@ -238,16 +238,16 @@ static void add_decode_row(const struct decode_bench *r, const struct decode_row
                            struct oa_table *t)
 {
     char number[OA_NUMBER];
-    double n = (double)row->sequences, floor = decode_lower_bound(r, row);
+    double n = (double)row->sequences, bound = decode_lower_bound(r, row);
     oa_table_cell(t, "%s", row->attention);
     oa_table_cell(t, "%ld", row->sequences);
     oa_table_cell(t, "%s", oa_number_seconds(number, row->seconds));
     oa_table_cell(t, "%s", oa_number(number, n / row->seconds, 3));
     oa_table_cell(t, "%s", oa_number_bytes(number, row->bytes));
     oa_table_cell(t, "%s", oa_number_bytes(number, row->bytes / n));
-    oa_table_cell(t, "%s", oa_number_seconds(number, floor));
-    oa_table_cell(t, "%s", oa_number(number, n / floor, 3));
-    oa_table_cell(t, "%.0f %%", 100 * floor / row->seconds);
+    oa_table_cell(t, "%s", oa_number_seconds(number, bound));
+    oa_table_cell(t, "%s", oa_number(number, n / bound, 3));
+    oa_table_cell(t, "%.0f %%", 100 * bound / row->seconds);
     oa_table_cell(t, "%s", arithmetic_of(r, row) > traffic_of(row) ? "arithmetic" : "memory");
 }
 
@@ -269,7 +269,8 @@ static void print_decode_bench(const struct decode_bench *r, int width, struct o
         out,
         "\nBytes: the weights once for all sequences, what each keeps of its tokens as far as it "
         "is read, and "
-        "activations, as counted. Floor: the longer of the time in which these threads read as "
+        "activations, as counted. Lower bound: the longer of the time in which these threads read "
+        "as "
         "many bytes "
         "that lie in a row, and of the step's arithmetic at the measured peak (%.0f GFLOP/s).\n",
         r->arithmetic * 1e-9);

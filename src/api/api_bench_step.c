@@ -19,7 +19,7 @@ struct step_part {
     double forward, backward; /* seconds */
     double flops, bytes, arithmetic,
         traffic;  /* the last two: seconds that computed FLOPs and bytes take at the peaks */
-    double floor; /* the larger of the two, operation by operation */
+    double bound; /* the larger of the two, operation by operation */
 };
 
 struct step_bench {
@@ -27,7 +27,7 @@ struct step_bench {
     const struct oa_options *options;
     struct oa_peak peak;
     double arithmetic, traffic; /* FLOP/s, bytes/s */
-    bool processor;             /* the clock that times are by, and floors of one core */
+    bool processor;             /* the clock that times are by; bounds are then of one core */
     bool busy;    /* the clock on the wall was asked for, and says more of other programs */
     bool by_wall; /* whatever other programs do */
     double wall, held_up;
@@ -59,7 +59,7 @@ static void add_to_step_part(const struct step_bench *r, const struct oa_metered
     p->bytes += row->bytes;
     p->arithmetic += arithmetic;
     p->traffic += traffic;
-    p->floor += fmax(arithmetic, traffic);
+    p->bound += fmax(arithmetic, traffic);
 }
 
 static void add_metered_operation(struct step_bench *r, const struct oa_metered *row)
@@ -115,9 +115,9 @@ static const struct oa_column operation_columns[] = { { .title = "operation" },
                                                       COSTS };
 enum { COLUMNS = sizeof part_columns / sizeof *part_columns };
 
-static const char *bound(const struct step_part *p)
+static const char *bound_cause(const struct step_part *p)
 {
-    return p->floor <= 0 ? "–" : p->arithmetic >= p->traffic ? "arithmetic" : "memory";
+    return p->bound <= 0 ? "–" : p->arithmetic >= p->traffic ? "arithmetic" : "memory";
 }
 
 static void add_costs(const struct step_bench *r, const struct step_part *p, struct oa_table *t)
@@ -126,9 +126,9 @@ static void add_costs(const struct step_bench *r, const struct step_part *p, str
     oa_table_cell(t, "%.1f %%", 100 * seconds(p) / r->profile.seconds);
     oa_table_cell(t, "%s", oa_number_si(number, p->flops));
     oa_table_cell(t, "%s", oa_number_bytes(number, p->bytes));
-    oa_table_cell(t, "%s", p->floor > 0 ? oa_number_seconds(number, p->floor) : "–");
-    oa_table_cell(t, "%s", p->floor > 0 ? oa_number(number, seconds(p) / p->floor, 3) : "–");
-    oa_table_cell(t, "%s", bound(p));
+    oa_table_cell(t, "%s", p->bound > 0 ? oa_number_seconds(number, p->bound) : "–");
+    oa_table_cell(t, "%s", p->bound > 0 ? oa_number(number, seconds(p) / p->bound, 3) : "–");
+    oa_table_cell(t, "%s", bound_cause(p));
 }
 
 static void add_step_part_row(const struct step_bench *r, const struct step_part *p,
@@ -197,8 +197,7 @@ static void busy_text(const struct step_bench *r, struct oa_text *out)
                        oa_plural(cores));
     if (r->busy)
         oa_text_printf(out, " Times, shares and tokens/s are therefore of processor time of all "
-                            "threads, and floors are "
-                            "those of one core.");
+                            "threads, and lower bounds are those of one core.");
     oa_text_printf(out, "\n\n");
 }
 
@@ -217,16 +216,16 @@ static void print_step_bench(const struct step_bench *r, int width, struct oa_te
     parts_text(r, width, out);
     oa_text_printf(out, "\n");
     operations_text(r, width, out);
-    oa_text_printf(out,
-                   "\nFloor: of each operation the longer of its arithmetic, with the masked pairs "
-                   "of tiles, at the "
-                   "measured peak of %s (%.0f GFLOP/s) and of its memory traffic at the measured "
-                   "bandwidth (%.1f GB/s); what "
-                   "stays in the cache can be below it. Products stand where their operands are "
-                   "made: the output layer "
-                   "makes its gradients in its forward pass.\n",
-                   r->processor ? "one core" : "all threads", r->arithmetic / 1e9,
-                   r->traffic / 1e9);
+    oa_text_printf(
+        out,
+        "\nLower bound: of each operation the longer of its arithmetic, with the masked pairs "
+        "of tiles, at the "
+        "measured peak of %s (%.0f GFLOP/s) and of its memory traffic at the measured "
+        "bandwidth (%.1f GB/s); what "
+        "stays in the cache can be below it. Products stand where their operands are "
+        "made: the output layer "
+        "makes its gradients in its forward pass.\n",
+        r->processor ? "one core" : "all threads", r->arithmetic / 1e9, r->traffic / 1e9);
     if (r->options->train_precision == OA_PRECISION_BF16 && *oa_peak_state(&r->peak))
         oa_text_printf(out, "AMX was in its %s state before the steps.\n", oa_peak_state(&r->peak));
 }
@@ -238,7 +237,7 @@ static json_t *step_part_json(const struct step_part *p)
     return json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name", p->name, "calls",
                      (json_int_t)p->calls, "forward", p->forward, "backward", p->backward, "flops",
                      p->flops, "bytes", p->bytes, "arithmetic", p->arithmetic, "traffic",
-                     p->traffic, "floor", p->floor);
+                     p->traffic, "floor", p->bound);
 }
 
 static json_t *list_json(const struct step_part *list, int count)
@@ -257,7 +256,7 @@ static json_t *step_bench_json(const struct step_bench *r)
                   oa_precision_name(r->options->train_precision), "clock",
                   r->processor ? "processor" : "wall", "threads", oa_thread_count(r->c), "steps",
                   r->profile.steps, "seconds", r->profile.seconds, "tokens", r->profile.tokens,
-                  "peak_flops", r->arithmetic, "peak_bytes", r->traffic, "floor", r->all.floor);
+                  "peak_flops", r->arithmetic, "peak_bytes", r->traffic, "floor", r->all.bound);
     json_object_set_new(root, "busy", json_boolean(r->held_up > OA_BUSY));
     json_object_set_new(root, "held_up", json_real(r->held_up));
     json_object_set_new(root, "wall_seconds", json_real(r->wall));

@@ -54,7 +54,7 @@ static enum oa_error plan_row(struct planning *p, struct planned_row *row)
     OA_TRY(oa_plan_make(p->c, &o, &p->form, &p->shape, &row->plan));
     oa_log(p->c, 1, "timing steps with %s", row->attention);
     OA_TRY(oa_step_time_find(p->c, &o, &p->form, &p->shape, &row->plan, &p->rates, &row->time));
-    double slower = row->time.seconds / oa_plan_floor(&row->plan, &p->rates);
+    double slower = row->time.seconds / oa_plan_lower_bound(&row->plan, &p->rates);
     struct oa_machine_rates reached = { p->rates.flops / slower, p->rates.bytes / slower };
     return oa_rank_plans_make(p->c, &o, &p->form, &p->shape, &reached, &row->ranks);
 }

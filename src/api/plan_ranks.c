@@ -45,7 +45,7 @@ enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o,
             continue;
         OA_TRY(oa_plan_rank(c, o, form, shape, ranks, &p->plan));
         p->ranks = ranks;
-        p->computing = oa_plan_floor(&p->plan, rates);
+        p->computing = oa_plan_lower_bound(&p->plan, rates);
         p->waiting = communication_seconds(o, ranks, &p->plan.traffic);
         out->count++;
     }

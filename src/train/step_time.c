@@ -34,7 +34,7 @@ struct timing {
     int steps;
 };
 
-double oa_plan_floor(const struct oa_plan *plan, const struct oa_machine_rates *r)
+double oa_plan_lower_bound(const struct oa_plan *plan, const struct oa_machine_rates *r)
 {
     return plan->computed / r->flops + plan->bytes / r->bytes;
 }
@@ -92,7 +92,7 @@ static bool sample_affordable(const struct timing *t, double seconds)
 {
     double room = fmin(0.25 * (double)oa_context_cpu(t->c)->memory, 4e9);
     return plan_memory(&t->sample.plan) <= room &&
-           oa_plan_floor(&t->sample.plan, t->rates) / usual_share <= seconds;
+           oa_plan_lower_bound(&t->sample.plan, t->rates) / usual_share <= seconds;
 }
 
 /* The step itself, or one with fewer micro-batches and rows, or fewer layers, too. false: none can
@@ -251,7 +251,7 @@ static double zero_clock(void)
     return 0;
 }
 
-static double row_floor(const struct timing *t, const struct oa_metered *r)
+static double row_bound(const struct timing *t, const struct oa_metered *r)
 {
     return r->computed / t->rates->flops + r->bytes / t->rates->bytes;
 }
@@ -269,30 +269,30 @@ static const struct oa_metered *find_metered_row(const struct oa_meter *m,
 }
 
 /* How many times as long the whole step takes: each operation by what it has to do, what is between
- * them by their number. An operation that the small step has not is as far from its floor as the
- * others are. */
+ * them by their number. An operation that the small step has not is as far from its lower bound as
+ * the others are. */
 static double scale_rows(const struct timing *t, const struct oa_meter *real,
                          const struct oa_meter *small, const struct oa_meter *whole)
 {
-    double seconds = 0, floor = 0, other = 0, calls = 0, all = 0, more = 0;
+    double seconds = 0, bound = 0, other = 0, calls = 0, all = 0, more = 0;
     for (int i = 0; i < real->rows; i++) {
         seconds += real->row[i].seconds / t->steps;
         calls += (double)real->row[i].calls / t->steps;
     }
     for (int i = 0; i < small->rows; i++)
-        floor += row_floor(t, &small->row[i]);
+        bound += row_bound(t, &small->row[i]);
     double step = t->sum.wall / t->steps;
     for (int i = 0; i < whole->rows; i++) {
         const struct oa_metered *w = &whole->row[i], *r = find_metered_row(real, w),
                                 *s = find_metered_row(small, w);
-        double known = s ? row_floor(t, s) : 0;
+        double known = s ? row_bound(t, s) : 0;
         more += (double)w->calls;
         if (r && known > 0)
-            all += r->seconds / t->steps * row_floor(t, w) / known;
+            all += r->seconds / t->steps * row_bound(t, w) / known;
         else
-            other += row_floor(t, w);
+            other += row_bound(t, w);
     }
-    all += other * (floor > 0 ? seconds / floor : 1);
+    all += other * (bound > 0 ? seconds / bound : 1);
     all += fmax(0, step - seconds) * (calls > 0 ? more / calls : 1);
     return all / step;
 }
@@ -369,7 +369,7 @@ enum oa_error oa_step_time_find(oa_context *c, const struct oa_options *o,
     bool found;
     OA_TRY(choose_sample(&t, &found));
     if (!found) {
-        double least = oa_plan_floor(plan, rates);
+        double least = oa_plan_lower_bound(plan, rates);
         *out = (struct oa_step_time){ .source = OA_TIME_PREDICTED,
                                       .seconds = least / sqrt(worst_share),
                                       .least = least,
