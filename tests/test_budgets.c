@@ -468,7 +468,7 @@ static void final_loss_is_on_all_of_the_text(void **state)
     struct oa_scores scores;
     char path[256];
     snprintf(path, sizeof path, "%s/runs/attention-01/seed-1", folder);
-    assert_int_equal(oa_eval(h.c, path, NULL, NULL, &scores, NULL), OA_OK);
+    assert_int_equal(oa_eval(h.c, path, NULL, &scores, NULL), OA_OK);
     assert_true(scores.tokens == run->valid_tokens);
     assert_true(fabs(scores.loss - run->valid_loss) < 1e-6 * scores.loss);
     double on_a_part = run->curve[run->points - 2]

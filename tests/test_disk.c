@@ -176,7 +176,8 @@ static void files_of_others_are_read(void **state)
     assert_int_equal(oa_tensors_write(context, "plain", arrays, count, NULL), OA_OK);
     oa_tensors_close(f);
     assert_int_equal(rename("plain", "run/model.safetensors"), 0);
-    assert_int_equal(oa_eval(context, "run", "text", NULL, NULL, NULL), OA_OK);
+    const struct oa_eval_request request = { .files = "text" };
+    assert_int_equal(oa_eval(context, "run", &request, NULL, NULL), OA_OK);
 
     size_t length;
     char *data;

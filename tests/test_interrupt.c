@@ -180,12 +180,12 @@ static void test_eval_is_stopped(void **state)
     struct outcome whole = train("test_interrupt_whole", 0, false);
     oa_context *c = oa_open(
         &(struct oa_settings){ .threads = 1, .log = look, .log_argument = &w, .stop = &w.stop });
-    assert_int_equal(oa_eval(c, "test_interrupt_whole", NULL, NULL, &scores, NULL), OA_INTERRUPTED);
+    assert_int_equal(oa_eval(c, "test_interrupt_whole", NULL, &scores, NULL), OA_INTERRUPTED);
     oa_last_error(c, &why);
     assert_string_equal(why, "stopped by signal 2 before the whole text was read");
     oa_clear_error(c);
     w.stop = 0;
-    assert_int_equal(oa_eval(c, "test_interrupt_whole", NULL, NULL, &scores, NULL), OA_OK);
+    assert_int_equal(oa_eval(c, "test_interrupt_whole", NULL, &scores, NULL), OA_OK);
     assert_true(scores.loss == whole.run.valid_loss);
     oa_run_free(&whole.run);
     oa_close(c);

@@ -405,7 +405,8 @@ static void scores_add_up_to_the_evaluation(void **state)
     fclose(f);
     assert_int_equal(oa_language_model_encode(model, content, length, ids, 8000, &count), OA_OK);
     assert_int_equal(oa_language_model_score(model, ids, count, nats), OA_OK);
-    assert_int_equal(oa_eval(context, run, text, NULL, &scores, NULL), OA_OK);
+    const struct oa_eval_request request = { .files = text };
+    assert_int_equal(oa_eval(context, run, &request, &scores, NULL), OA_OK);
     double sum = 0;
     for (size_t i = 0; i + 1 < count; i++)
         sum += nats[i];

@@ -139,7 +139,7 @@ static void knowing_nothing_costs_ln_v(void **state)
     size_t start = validation_start(), targets = text_length - start - 1, letters = 0;
     for (size_t i = start + 1; i < text_length; i++)
         letters += begins_letter(text[i]);
-    assert_int_equal(oa_eval(c, folder, NULL, NULL, NULL, &as_json), OA_OK);
+    assert_int_equal(oa_eval(c, folder, NULL, NULL, &as_json), OA_OK);
     json_t *scores = printed_json();
     close_to("tokens", number_at(scores, "tokens"), (double)targets, 0);
     close_to("loss", number_at(scores, "loss"), log(256), 1e-12);
@@ -148,7 +148,7 @@ static void knowing_nothing_costs_ln_v(void **state)
     close_to("bits a letter", number_at(scores, "bits_per_character"),
              8 * (double)targets / (double)letters, 1e-12);
     json_decref(scores);
-    assert_int_equal(oa_eval(c, folder, NULL, NULL, NULL, &as_text), OA_OK);
+    assert_int_equal(oa_eval(c, folder, NULL, NULL, &as_text), OA_OK);
     const char *said = printed();
     assert_true(number_after(said, "loss            ") == 5.5452);
     assert_true(number_after(said, "perplexity      ") == 256);
@@ -216,7 +216,7 @@ static void scores_follow_from_the_logits(void **state)
     double bytes = (double)(text_length - start - first);
     assert_true(bytes > letters);
     check_scores(trained, nats, letters, letters, bytes);
-    assert_int_equal(oa_eval(c, folder, NULL, NULL, NULL, &as_json), OA_OK);
+    assert_int_equal(oa_eval(c, folder, NULL, NULL, &as_json), OA_OK);
     json_t *evaluated = printed_json();
     check_scores(evaluated, nats, letters, letters, bytes);
     json_decref(trained);

@@ -175,10 +175,16 @@ struct oa_scores {
  * OA_IO when another process or context uses the folder. */
 OA_API enum oa_error oa_train(const oa_config *config, const char *folder, int resume,
                               struct oa_scores *scores, const struct oa_output *out);
-/* Evaluates the run in a folder on files (separated by commas); NULL = its test data, else its
- * validation data. columns: of files that are tables, as data.columns; NULL = those of the run. */
-OA_API enum oa_error oa_eval(oa_context *c, const char *folder, const char *files,
-                             const char *columns, struct oa_scores *scores,
+struct oa_eval_request {
+    const char
+        *files; /* separated by commas; NULL = the run's test data, else its validation data */
+    const char *columns; /* of files that are tables, as data.columns; NULL = those of the run */
+    const char *unknown_labels; /* as data.unknown_labels; NULL = that of the run */
+    long reserved[4];
+};
+/* Evaluates the run in a folder; request may be NULL. */
+OA_API enum oa_error oa_eval(oa_context *c, const char *folder,
+                             const struct oa_eval_request *request, struct oa_scores *scores,
                              const struct oa_output *out);
 
 /* ---- comparisons ---- */

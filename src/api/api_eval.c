@@ -138,14 +138,22 @@ static enum oa_error report_eval(const struct oa_trained *t, const struct oa_wor
     return oa_emit(out, &text);
 }
 
-static enum oa_error check_columns(const struct oa_trained *t, const char *folder,
-                                   const char *columns)
+static enum oa_error apply_eval_request(struct oa_trained *t, const char *folder,
+                                        const struct oa_eval_request *r)
 {
     const struct oa_task *task = oa_task_find(t->options.data_task);
-    if (columns && (!task || !task->layout))
+    if (r->columns && (!task || !task->layout))
         return oa_fail(t->context, OA_ARGUMENT,
                        "columns have no effect: %s was trained on running text", folder);
-    return OA_OK;
+    if (!r->unknown_labels)
+        return OA_OK;
+    if (t->model->form.output != OA_OUTPUT_CLASSES)
+        return oa_fail(
+            t->context, OA_ARGUMENT,
+            "unknown_labels has no effect: %s was trained for the task \"%s\", which has "
+            "no labels",
+            folder, t->options.data_task);
+    return oa_options_set(t->context, &t->options, "data.unknown_labels", r->unknown_labels);
 }
 
 /* The data that the run names. Another person may have made its folder: nothing but plain files is
@@ -169,36 +177,40 @@ static enum oa_error open_named(struct oa_trained *t, const char *folder,
                    folder, o->data_train, o->data_valid, o->data_task);
 }
 
-static enum oa_error evaluate(struct oa_trained *t, const char *folder, const char *files,
-                              const char *columns, struct oa_scores *scores, struct oa_workload *w,
-                              const struct oa_output *out)
+static enum oa_error evaluate(struct oa_trained *t, const char *folder,
+                              const struct oa_eval_request *r, struct oa_scores *scores,
+                              struct oa_workload *w, const struct oa_output *out)
 {
     enum oa_side side;
     OA_TRY(oa_trained_open(t->context, folder, t));
-    OA_TRY(check_columns(t, folder, columns));
-    const struct oa_measured_data data = { files, columns };
-    if (files)
+    OA_TRY(apply_eval_request(t, folder, r));
+    const struct oa_measured_data data = { r->files, r->columns };
+    if (r->files)
         OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form,
                                          &data, w, &side));
     else
         OA_TRY(open_named(t, folder, &data, w, &side));
     struct oa_run run = { 0 };
     enum oa_error e = score_side(t, w, side, &run);
-    *scores = oa_scores_of(w, &run);
+    struct oa_scores got = oa_scores_of(w, &run);
     if (e == OA_OK)
-        e = report_eval(t, w, side, folder, files, scores, &run, out);
+        e = report_eval(t, w, side, folder, r->files, &got, &run, out);
+    if (scores)
+        *scores = got;
     oa_run_free(&run);
     return e;
 }
 
-enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, const char *columns,
+enum oa_error oa_eval(oa_context *c, const char *folder, const struct oa_eval_request *request,
                       struct oa_scores *scores, const struct oa_output *out)
 {
+    static const struct oa_eval_request nothing = { 0 };
+    const struct oa_eval_request *r = request ? request : &nothing;
     struct oa_trained t = { .context = c };
     struct oa_workload w = { 0 };
-    struct oa_scores local;
     OA_TRY(oa_status(c));
-    enum oa_error e = evaluate(&t, folder, files, columns, scores ? scores : &local, &w, out);
+    OA_TRY(oa_check_reserved(c, "oa_eval_request", r->reserved, 4));
+    enum oa_error e = evaluate(&t, folder, r, scores, &w, out);
     oa_workload_close(&w);
     oa_trained_close(&t);
     return e;

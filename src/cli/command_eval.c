@@ -7,8 +7,10 @@ static enum oa_error run_eval(struct call *call)
         return OA_ARGUMENT;
     if (!flag_given(call, "data") && !allow_none(call, "columns", "it needs --data"))
         return OA_ARGUMENT;
-    return oa_eval(call->context, call->word[0], flag_value(call, "data"),
-                   flag_value(call, "columns"), NULL, &call->out);
+    const struct oa_eval_request request = { .files = flag_value(call, "data"),
+                                             .columns = flag_value(call, "columns"),
+                                             .unknown_labels = flag_value(call, "unknown-labels") };
+    return oa_eval(call->context, call->word[0], &request, NULL, &call->out);
 }
 
 static const struct flag flags[] = {
@@ -19,13 +21,18 @@ static const struct flag flags[] = {
     { .name = "columns",
       .argument = "LIST",
       .help = "columns of --data, as in data.columns (default: those of the run)" },
+    { .name = "unknown-labels",
+      .argument = "WORD",
+      .help = "classify: examples with a label that training lacks: count as wrong, or refuse "
+              "(default: data.unknown_labels of the run)",
+      .words = "wrong|refuse" },
     { .name = NULL },
 };
 
 const struct command command_eval = {
     .name = "eval",
     .sentence = "evaluates a trained model with the metrics of its task",
-    .usage = "DIR [--data FILES [--columns LIST]] [--json]",
+    .usage = "DIR [--data FILES [--columns LIST]] [--unknown-labels wrong|refuse] [--json]",
     .text =
         "Language models predict every token of the text except the first once, from at most "
         "model.context tokens before it. Perplexity depends on the tokenizer; bits per character "

@@ -48,7 +48,13 @@ cp c/config.json kept
 cp changed c/config.json
 expect 1 eval c --data odd.tsv
 says err 'odd.tsv, line 4: the label "perhaps" is not a label of the training examples; these are "likes it", "no", "éh"'
+expect 0 eval c --data odd.tsv --unknown-labels wrong # overrides that of the run
 cp kept c/config.json
+expect 1 eval c --data odd.tsv --unknown-labels refuse
+says err 'odd.tsv, line 4: the label "perhaps" is not a label of the training examples'
+expect 0 eval c --data odd.tsv --unknown-labels wrong
+expect 2 eval c --data odd.tsv --unknown-labels maybe
+says err 'data.unknown_labels'
 sed 's/"no", /"on", /' c/config.json >changed
 cp c/config.json kept
 cp changed c/config.json
