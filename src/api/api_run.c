@@ -7,7 +7,12 @@
 static enum oa_error check_run_folder(oa_context *c, const char *folder, bool *ended)
 {
     char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "contest.json"));
+    bool comparison = oa_file_exists(path);
     OA_TRY(oa_path(c, path, folder, "config.json"));
+    if (!oa_file_exists(path) && comparison)
+        return oa_fail(c, OA_IO, "%s is a comparison; give one of its runs, a folder in %s/runs",
+                       folder, folder);
     if (!oa_file_exists(path))
         return oa_fail(c, OA_IO,
                        "%s contains no run (no config.json); 'orthant train --out %s' makes one",
