@@ -231,7 +231,7 @@ static void wrong_attentions_are_errors(void **state)
         oa_attention_explain_json(context, "orthogonal(qk=block):3 | softmax", &options, &out),
         OA_OK);
     options.model_width = 130;
-    assert_int_equal(oa_attention_explain(context, "softmax", &options, &out), OA_SHAPE);
+    assert_int_equal(oa_attention_explain(context, "softmax", &options, &out), OA_ARGUMENT);
     oa_clear_error(context);
     options.model_width = 128;
     oa_text_free(&out);

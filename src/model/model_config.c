@@ -115,6 +115,9 @@ static enum oa_error config_read(oa_context *c, const char *path, json_t *root,
         return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
     enum oa_error e = oa_options_from_json(c, options, path, text);
     free(text);
+    if (e == OA_OK && options->model_width % options->model_heads)
+        e = oa_fail(c, OA_ARGUMENT, "%s: model.heads = %ld does not divide model.width = %ld", path,
+                    options->model_heads, options->model_width);
     if (e != OA_ARGUMENT)
         return e;
     /* An invalid value in a file is OA_FORMAT, not a usage error. */

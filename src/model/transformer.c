@@ -17,8 +17,9 @@ static enum oa_error model_check_shape(struct oa_model *m)
     const struct oa_options *o = &m->options;
     long vocabulary = m->form.vocabulary;
     if (o->model_width % o->model_heads)
-        return oa_fail(m->context, OA_SHAPE, "model.heads = %ld does not divide model.width = %ld",
-                       o->model_heads, o->model_width);
+        return oa_fail(m->context, OA_ARGUMENT,
+                       "model.heads = %ld does not divide model.width = %ld", o->model_heads,
+                       o->model_width);
     if (o->model_vocabulary && o->model_vocabulary < vocabulary)
         return oa_fail(m->context, OA_ARGUMENT,
                        "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: use "

@@ -90,7 +90,7 @@ enum oa_error oa_theory_measure(oa_context *c, long width, long heads,
     };
     if (heads < 2 || width % heads || width / heads < 4)
         return oa_fail(
-            c, OA_SHAPE,
+            c, OA_ARGUMENT,
             "model.heads = %ld must be at least 2 and must divide model.width = %ld into "
             "heads of width 4 or more",
             heads, width);

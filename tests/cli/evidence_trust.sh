@@ -36,7 +36,7 @@ evidence 2
 says err 'compare.family = baseline needs compare.baseline'
 [ ! -e evidence ] || fail "a comparison without its baseline left something behind"
 sed 's/model.heads: 2/model.heads: 3/' kept >experiments/tiny.yaml
-evidence 1
+evidence 2
 says err 'tiny.yaml: variant two: model.heads = 3 does not divide model.width'
 [ ! -e evidence ] || fail "a second comparison that cannot be held left something behind"
 cp kept experiments/tiny.yaml

@@ -48,12 +48,20 @@ for command in $(cat commands); do
         expect 2 "$command" some words that nobody expects
 done
 
-# What fails at a file, or at a shape: 1.
-for words in "train $small --data.train nowhere.txt --out x" "train $small --model.heads 3 --out x" \
+for command in eval generate "inspect --text To" translate classify; do
+    expect 1 ${command%% *} comparison $(echo "$command" | cut -s -d ' ' -f 2-)
+    says err 'comparison is a comparison; give one of its runs, a folder in comparison/runs$'
+done
+expect 0 eval comparison/runs/attention-01/seed-1
+expect 2 eval run --unknown-labels refuse
+says err 'unknown_labels has no effect'
+
+# What fails at a file: 1.
+for words in "train $small --data.train nowhere.txt --out x" \
     "compare $small --data.train nowhere.txt --out x" "plan $small --data.train nowhere.txt" \
     "inspect nowhere --text To" "translate nowhere" "classify nowhere" "eval nowhere" "eval run --data nowhere.txt" "generate nowhere" "generate run --prompt-file nowhere.txt" \
     "tokenizer encode nowhere.json --text a" "tokenizer encode t.json --data nowhere.txt" \
-    "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" "theory --model.width 33 --model.heads 2" \
+    "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" \
     "attend softmax --in nowhere --out x" "judge nowhere.csv" "man --out no/such/folder"; do
     expect 1 $words
     says err '^orthant: '
@@ -62,8 +70,9 @@ done
 # What is said wrongly: 2.
 for words in "train $small --model.attention sofmax --out x" "plan $small --attention sofmax" "verify sofmax" \
     "explain sofmax" "attend sofmax --in $golden --out x" "bench --attention sofmax --lengths 16" \
-    "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "classify run" "classify written" "compare $small --seeds 0 --out x" "judge" \
-    "judge text.txt --level 1"; do
+    "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "classify run" "classify written" "compare $small --seeds 0 --out x" \
+    "train $small --model.heads 3 --out x" "plan $small --model.heads 3" "bench --attention softmax --lengths 16 --width 32 --heads 3" "explain softmax --model.width 32 --model.heads 3" \
+    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "judge" "judge text.txt --level 1"; do
     expect 2 $words
     says err '^orthant: '
 done

@@ -14,7 +14,7 @@ says out '"schema": "orthant.theory/1"'
 cp out first
 expect 0 theory --model.width 32 --model.heads 2 --json --threads 1
 same out first
-expect 1 theory --model.width 33 --model.heads 2
+expect 2 theory --model.width 33 --model.heads 2
 says err 'must divide'
 
 # A place that cannot be written to is known before anything is measured.

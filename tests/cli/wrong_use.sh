@@ -100,7 +100,7 @@ expect 1 eval "no$break"
 says err 'noa\\x0ab contains no run'
 
 # Shapes that cannot be, before anything is trained.
-expect 1 train --config tiny.yaml --model.heads 3 --out x
+expect 2 train --config tiny.yaml --model.heads 3 --out x
 says err 'does not divide'
 expect 1 train --config tiny.yaml --model.context 100000 --out x
 

@@ -90,7 +90,7 @@ static enum oa_error group_check_widths(oa_context *c, const struct oa_group *g)
 {
     bool queries = g->mechanism->can & OA_HAS_QUERIES;
     if (g->shape.value_width < 1 || (queries && g->shape.head_width < 1))
-        return oa_fail(c, OA_SHAPE,
+        return oa_fail(c, OA_ARGUMENT,
                        "%s: heads of width %ld with values of width %ld; both must be at least 1: "
                        "the model width %ld must be divisible by its %d heads",
                        g->mechanism->name, g->shape.head_width, g->shape.value_width,
