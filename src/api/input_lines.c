@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-static bool is_utf8(const char *s, size_t n)
-{
-    uint32_t code;
-    while (n) {
-        int k = oa_utf8_decode(s, n, &code);
-        if (k < 1)
-            return false;
-        s += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
 /* In a table a line without a tab that is blank is no row, as where examples are read. */
 static bool is_row(const struct oa_input_lines *l, const char *s, size_t n)
 {
@@ -50,9 +37,13 @@ static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, c
 
 static const char *why_unreadable(const struct oa_input_lines *l, const char *s, size_t n)
 {
-    if (l->pictures)
-        return NULL;
-    return !is_utf8(s, n) ? "is not UTF-8" : n && memchr(s, 0, n) ? "has a byte 0 in it" : NULL;
+    uint32_t code;
+    for (int k; n && !l->pictures; s += k, n -= (size_t)k) {
+        k = oa_utf8_decode(s, n, &code);
+        if (k < 1 || code == 0)
+            return k < 1 ? "is not UTF-8" : "has a byte 0 in it";
+    }
+    return NULL;
 }
 
 /* A line that cannot be read is said. Columns that are not there at all are no matter of a line. */

@@ -16,7 +16,7 @@ struct oa_machine_rates {
     double flops, bytes;
 };
 double oa_plan_lower_bound(const struct oa_plan *plan,
-                     const struct oa_machine_rates *r); /* seconds of a step at the rates */
+                           const struct oa_machine_rates *r); /* seconds of a step at the rates */
 
 enum oa_time_source {
     OA_TIME_MEASURED,  /* the step itself was made */
