@@ -2,21 +2,27 @@
  * The folder of a run, opened for use: config.json, tokenizer.json, and model.safetensors or, where
  * the run has not ended, its newest checkpoint. */
 #include "api/api.h"
+#include "base/file_copies.h"
 
-/* Whether the run has ended: model.safetensors is there. One without it needs a checkpoint. */
-static enum oa_error check_run_folder(oa_context *c, const char *folder, bool *ended)
+static enum oa_error find_run_config(oa_context *c, const char *folder, char path[OA_PATH])
 {
-    char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "contest.json"));
     bool comparison = oa_file_exists(path);
     OA_TRY(oa_path(c, path, folder, "config.json"));
-    if (!oa_file_exists(path) && comparison)
+    if (oa_file_exists(path))
+        return OA_OK;
+    if (comparison)
         return oa_fail(c, OA_IO, "%s is a comparison; give one of its runs, a folder in %s/runs",
                        folder, folder);
-    if (!oa_file_exists(path))
-        return oa_fail(c, OA_IO,
-                       "%s contains no run (no config.json); 'orthant train --out %s' makes one",
-                       folder, folder);
+    return oa_fail(c, OA_IO,
+                   "%s contains no run (no config.json); 'orthant train --out %s' makes one",
+                   folder, folder);
+}
+
+/* Whether the run has ended: model.safetensors is there. One without it needs a checkpoint. */
+static enum oa_error check_run_ended(oa_context *c, const char *folder, bool *ended)
+{
+    char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
     *ended = oa_file_exists(path);
     if (*ended || oa_folder_has_checkpoint(c, folder))
@@ -37,16 +43,23 @@ static enum oa_error accept_any_checkpoint(void *argument, const struct oa_progr
 }
 
 /* A finished model includes the layout of blocks; a checkpoint needs the file that its attention
- * names, which only --resume opens, since the folder may be another person's. */
-static enum oa_error check_no_layout_file(const struct oa_model *m, const char *folder)
+ * names. The folder may be another person's, so only the copy in it is opened. */
+static enum oa_error check_layout_copies(const struct oa_model *m, const char *folder)
 {
-    for (int i = 0; i < m->store.count; i++)
-        if (m->store.parameter[i]->source)
-            return oa_fail(
+    for (int i = 0; i < m->store.count; i++) {
+        struct oa_text path;
+        const char *file = m->store.parameter[i]->source;
+        oa_text_init(&path, m->context);
+        enum oa_error e = file ? oa_copies_find(m->context, file, &path) : OA_OK;
+        if (e == OA_OK && file && !oa_file_exists(path.s))
+            e = oa_fail(
                 m->context, OA_UNSUPPORTED,
-                "%s has not ended, and only a finished model includes the layout file of its "
-                "attention; 'orthant train --resume --out %s' continues it",
+                "%s has not ended, and there is no copy of the layout file of its attention "
+                "in it; 'orthant train --resume --out %s' continues it",
                 folder, folder);
+        oa_text_free(&path);
+        OA_TRY(e);
+    }
     return OA_OK;
 }
 
@@ -56,7 +69,7 @@ static enum oa_error open_newest_checkpoint(struct oa_trained *t, const char *fo
     struct oa_progress p = { 0 };
     double age;
     OA_TRY(oa_model_describe(t->device, &t->options, form, &t->model));
-    OA_TRY(check_no_layout_file(t->model, folder));
+    OA_TRY(check_layout_copies(t->model, folder));
     OA_TRY(oa_store_allocate(&t->model->store, oa_chance_seed(&t->options, OA_CHANCE_INIT), false));
     OA_TRY(oa_folder_resume(t->model, &p, folder, accept_any_checkpoint, NULL, &age));
     t->checkpoint = p.step;
@@ -85,8 +98,8 @@ static enum oa_error open_trained_run(oa_context *c, const char *folder, bool fi
     struct oa_model_form form;
     bool ended;
     *t = (struct oa_trained){ .context = c, .checkpoint = -1 };
-    OA_TRY(check_run_folder(c, folder, &ended));
-    OA_TRY(oa_path(c, path, folder, "config.json"));
+    OA_TRY(find_run_config(c, folder, path));
+    OA_TRY(check_run_ended(c, folder, &ended));
     oa_options_default(&t->options);
     OA_TRY(oa_config_load(c, path, &t->options, &form));
     OA_TRY(oa_config_labels(c, path, &form, &t->labels));
@@ -98,7 +111,10 @@ static enum oa_error open_trained_run(oa_context *c, const char *folder, bool fi
             c, OA_FORMAT,
             "%s: the tokenizer has %ld tokens, but the model has %ld: it belongs to another run",
             path, (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
-    return open_run_model(t, folder, &form, ended, finely);
+    oa_copies_use(c, folder, true);
+    enum oa_error e = open_run_model(t, folder, &form, ended, finely);
+    oa_copies_use(c, NULL, false);
+    return e;
 }
 
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
@@ -132,7 +148,7 @@ enum oa_error oa_config_read_run(oa_config *config, const char *folder)
 {
     char path[OA_PATH];
     struct oa_model_form form;
-    OA_TRY(oa_path(config->context, path, folder, "config.json"));
+    OA_TRY(find_run_config(config->context, folder, path));
     OA_TRY(oa_config_load(config->context, path, &config->options, &form));
     for (int i = 0; oa_option_at(i); i++)
         config->given.option[i] = true;

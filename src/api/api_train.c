@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * train: one run into a folder. */
 #include "api/api.h"
+#include "base/file_copies.h"
 #include "base/folder_lock.h"
 #include "compare/comparison_folder.h"
 #include "train/best.h"
@@ -318,8 +319,10 @@ enum oa_error oa_train(const oa_config *asked, const char *folder, int resume,
     e = oa_cluster_agree(cluster, e); /* the others leave the folder alone */
     if (e == OA_OK)
         e = oa_cluster_agree(cluster, oa_config_begin_from(config, true, &run));
+    oa_copies_use(config->context, resume && !config->overwrite ? folder : NULL, false);
     if (e == OA_OK)
         e = train_opened(&run, folder, resume, scores, out, &work, &result);
+    oa_copies_use(config->context, NULL, false);
     oa_run_free(&result);
     oa_workload_close(&work);
     oa_folder_unlock(lock);

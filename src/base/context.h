@@ -23,6 +23,8 @@ struct oa_context {
     struct oa_pool *pool;
     const struct oa_device_ops *device; /* chosen; NULL: none was */
     struct oa_cluster *cluster;         /* joined; NULL: alone */
+    const char *copies;                 /* folder (file_copies.h); NULL: none */
+    bool copies_only;
     bool stop_deferred;
     atomic_long allocations;
     pthread_mutex_t error_lock; /* while a failure is recorded */

@@ -29,6 +29,7 @@ const struct oa_folder_name oa_run_names[] = { { "config.json", NULL },
                                                { "best-#.safetensors", NULL },
                                                { "average-#.safetensors", NULL },
                                                { "init.json", NULL },
+                                               { "layout-#.txt", NULL },
                                                { OA_TEMPORARY_NAME, NULL },
                                                { ".lock", NULL },
                                                { NULL, NULL } };

@@ -2,6 +2,7 @@
  * Opening a run: data, model, device, the checkpoint that it is resumed from. Nothing is written
  * before all is checked.
  */
+#include "base/file_copies.h"
 #include "base/folder_lock.h"
 #include "train/trainer.h"
 
@@ -160,6 +161,9 @@ static enum oa_error begin_in_run_folder(struct trainer *t)
     OA_TRY(save_run_config(t));
     OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_save(t->c, t->r->workload->tokenizer, path));
+    for (int i = 0; i < t->m->store.count; i++)
+        if (t->m->store.parameter[i]->source)
+            OA_TRY(oa_copies_save(t->c, t->r->folder, t->m->store.parameter[i]->source));
     if (t->initial.from && t->age < 0)
         OA_TRY(oa_initial_save(&t->initial, t->r->workload, t->r->folder));
     return resume_log(t);

@@ -1,6 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # A run that is stopped and goes on ends with the bits of one that was not stopped.
 . "$2/tests/cli/common"
+
+# A run takes the layout file of its attention along: moved to a folder without the file, it is read and resumed.
+text 6000
+printf '1\n' >layout.txt
+laid="--data.train $work/text.txt --model.attention block-sparse(block=16,layout=layout.txt) --model.layers 1 --model.width 16"
+laid="$laid --model.heads 2 --model.context 16 --train.batch 2 --train.warmup 1 --train.schedule constant --data.tokenizer char --quiet"
+expect 0 train $laid --train.steps 6 --out laid
+rm laid/model.safetensors
+mkdir moved
+mv laid moved/laid
+expect 0 generate moved/laid --tokens 5
+cp out written
+mv layout.txt aside
+expect 0 generate moved/laid --tokens 5
+same out written
+expect 0 train --resume --out moved/laid --train.steps 9 --quiet
+mv aside layout.txt
+expect 0 train $laid --train.steps 9 --out whole
+cmp -s whole/model.safetensors moved/laid/model.safetensors || fail "a moved run is resumed with another layout"
+rm moved/laid/layout-*.txt moved/laid/model.safetensors # as older programs left it
+expect 1 generate moved/laid --tokens 5
+says err 'no copy of the layout file'
+expect 0 train --resume --out moved/laid --quiet
+rm -r moved whole layout.txt
 text 30000
 
 expect 0 train --config tiny.yaml --out whole

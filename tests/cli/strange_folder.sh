@@ -47,8 +47,8 @@ sed "s|layout=layout.txt|layout=$work/fifo|" laid/config.json >config.json
 mv config.json laid/config.json
 expect 1 generate laid --tokens 3 # its attention is not that of the weights
 rm laid/model.safetensors
-expect 1 generate laid --tokens 3
-says err 'only a finished model includes the layout'
+expect 1 generate laid --tokens 3 # the copy in the folder is not that of the fifo's name
+says err 'no copy of the layout file'
 rm -rf strange
 cp -r classes strange
 sed 's|"width": 16|"width": 461168601|' classes/config.json >strange/config.json

@@ -4,6 +4,8 @@
  */
 #include "attention/supports/block_layout.h"
 
+#include "base/file_copies.h"
+
 #include <string.h>
 
 struct layout_reader {
@@ -89,18 +91,23 @@ static enum oa_error layout_read_text(struct layout_reader *r, const char *text,
 enum oa_error oa_layout_from_file(oa_context *c, const struct oa_parameter *p, uint64_t seed,
                                   double *out)
 {
-    char *text;
+    struct layout_reader r = { .context = c, .p = p, .out = out };
+    struct oa_text path;
+    char *text = NULL;
     size_t length;
     long each = p->dim[1] * p->dim[2];
     (void)seed;
     for (long i = 0; i < p->count; i++)
         out[i] = -1;
-    if (!oa_file_exists(p->source))
-        return OA_OK;
-    OA_TRY(oa_file_read(c, p->source, &text, &length));
-    struct layout_reader r = { .context = c, .p = p, .out = out };
-    enum oa_error e = layout_read_text(&r, text, length);
+    oa_text_init(&path, c);
+    enum oa_error e = oa_copies_find(c, p->source, &path);
+    bool there = e == OA_OK && oa_file_exists(path.s);
+    if (there)
+        e = oa_file_read(c, path.s, &text, &length);
+    if (there && e == OA_OK)
+        e = layout_read_text(&r, text, length);
     oa_free(text);
+    oa_text_free(&path);
     for (long h = 1; e == OA_OK && r.heads == 1 && h < p->dim[0]; h++)
         memcpy(out + h * each, out, (size_t)each * sizeof *out);
     return e;
