@@ -8,6 +8,7 @@
 
 #include "api/commands.h"
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "data/data.h"
 #include "model/model.h"
 #include "train/train.h"
@@ -76,7 +77,8 @@ void oa_trained_json(const struct oa_trained *t, json_t *object);
 /* Scores of a run on a workload, as text and as members of a JSON object (scores.c). */
 struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *run);
 void oa_scores_text(const struct oa_scores *s, const struct oa_workload *w, struct oa_text *out);
-void oa_scores_json(const struct oa_scores *s, const struct oa_workload *w, json_t *object);
+void oa_scores_json(oa_context *c, const struct oa_scores *s, const struct oa_workload *w,
+                    json_t *object);
 bool oa_predicts_tokens(const struct oa_workload *w); /* else a class or a number an example */
 bool oa_reads_examples(const struct oa_workload *w);  /* else running text */
 

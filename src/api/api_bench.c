@@ -48,34 +48,35 @@ static void peak_text(oa_context *c, const struct oa_peak *p, int width, struct 
             oa_peak_state(p), 100 * p->loads.one_median / p->bf16.one);
 }
 
-static void add_number(json_t *root, const char *name, const char *what, double value)
+static void add_number(oa_context *c, json_t *root, const char *name, const char *what,
+                       double value)
 {
     char key[32];
     snprintf(key, sizeof key, "%s_%s", name, what);
-    json_object_set_new(root, key, json_real(value));
+    oa_json_set(c, root, key, json_real(value));
 }
 
-static void add_rate(json_t *root, const char *name, const struct oa_peak_rate *r)
+static void add_rate(oa_context *c, json_t *root, const char *name, const struct oa_peak_rate *r)
 {
     char key[32];
-    add_number(root, name, "one", r->one);
-    add_number(root, name, "one_median", r->one_median);
-    add_number(root, name, "all", r->all);
-    add_number(root, name, "all_median", r->all_median);
+    add_number(c, root, name, "one", r->one);
+    add_number(c, root, name, "one_median", r->one_median);
+    add_number(c, root, name, "all", r->all);
+    add_number(c, root, name, "all_median", r->all_median);
     snprintf(key, sizeof key, "%s_how", name);
-    json_object_set_new(root, key, json_string(r->how));
+    oa_json_set(c, root, key, json_string(r->how));
 }
 
 static json_t *peak_json(oa_context *c, const struct oa_peak *p)
 {
     json_t *root = json_pack("{s:i}", "threads", oa_thread_count(c));
-    add_rate(root, "f32", &p->f32);
-    add_rate(root, "bf16", &p->bf16);
+    add_rate(c, root, "f32", &p->f32);
+    add_rate(c, root, "bf16", &p->bf16);
     if (p->loads.one > 0) {
-        add_rate(root, "bf16_loads", &p->loads);
-        json_object_set_new(root, "state", json_string(oa_peak_state(p)));
+        add_rate(c, root, "bf16_loads", &p->loads);
+        oa_json_set(c, root, "state", json_string(oa_peak_state(p)));
     }
-    add_rate(root, "copy", &p->copy);
+    add_rate(c, root, "copy", &p->copy);
     return root;
 }
 
@@ -124,11 +125,11 @@ static void collect_kernel_time(void *argument, const char *kernel, const char *
     char number[OA_NUMBER];
     oa_log(k->context, 1, "%s, %s, %s", kernel, precision, version);
     if (k->rows) {
-        json_array_append_new(k->rows,
-                              json_pack("{s:s, s:s, s:s, s:f, s:f, s:s, s:f, s:o}", "kernel",
-                                        kernel, "precision", precision, "version", version, "ns",
-                                        ns, "rate", rate, "unit", unit, "speedup", speedup,
-                                        "worst_error", oa_json_number(worst_error)));
+        oa_json_append(k->context, k->rows,
+                       json_pack("{s:s, s:s, s:s, s:f, s:f, s:s, s:f, s:o}", "kernel", kernel,
+                                 "precision", precision, "version", version, "ns", ns, "rate", rate,
+                                 "unit", unit, "speedup", speedup, "worst_error",
+                                 oa_json_number(worst_error)));
         return;
     }
     oa_table_cell(&k->table, "%s", kernel);
@@ -151,7 +152,7 @@ enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out)
     oa_kernels_bench(c, collect_kernel_time, &k);
     int stopped = oa_stop_requested(c);
     if (k.rows && stopped)
-        json_array_append_new(k.rows, json_pack("{s:b, s:i}", "interrupted", 1, "signal", stopped));
+        oa_json_append(c, k.rows, json_pack("{s:b, s:i}", "interrupted", 1, "signal", stopped));
     if (k.rows)
         oa_json_add(&t, k.rows);
     else

@@ -302,7 +302,7 @@ static json_t *series_json(const struct attention_bench *b, const struct series 
 {
     json_t *rows = json_array();
     for (int i = 0; i < s->lengths; i++)
-        json_array_append_new(rows, bench_cost_json(b, s, i));
+        oa_json_append(b->c, rows, bench_cost_json(b, s, i));
     return json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent",
                      oa_json_number(s->time_exponent), "memory_exponent",
                      oa_json_number(s->memory_exponent), "lengths", rows);
@@ -312,7 +312,7 @@ static json_t *bench_json(const struct attention_bench *b)
 {
     json_t *series = json_array();
     for (int k = 0; k < b->count; k++)
-        json_array_append_new(series, series_json(b, &b->series[k]));
+        oa_json_append(b->c, series, series_json(b, &b->series[k]));
     return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:s, s:b, s:o}", "width",
                      (json_int_t)b->form.width, "heads", (json_int_t)b->form.heads, "precision",
                      oa_precision_name(b->form.precision), "causal", (int)b->form.causal, "threads",

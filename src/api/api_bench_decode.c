@@ -286,15 +286,15 @@ static json_t *decode_bench_json(const struct decode_bench *r)
     json_t *rows = json_array();
     for (int i = 0; i < r->rows; i++) {
         const struct decode_row *row = &r->row[i];
-        json_array_append_new(
-            rows,
+        oa_json_append(
+            r->c, rows,
             json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "attention", row->attention,
                       "sequences", (json_int_t)row->sequences, "seconds", row->seconds,
                       "tokens_per_second", (double)row->sequences / row->seconds, "bytes",
                       row->bytes, "bytes_per_second", row->rate, "flops", row->flops,
                       "flops_per_second", r->arithmetic, "floor", decode_lower_bound(r, row)));
     }
-    json_object_set_new(root, "rows", rows);
+    oa_json_set(r->c, root, "rows", rows);
     return root;
 }
 

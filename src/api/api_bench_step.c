@@ -240,11 +240,11 @@ static json_t *step_part_json(const struct step_part *p)
                      p->traffic, "floor", p->bound);
 }
 
-static json_t *list_json(const struct step_part *list, int count)
+static json_t *list_json(oa_context *c, const struct step_part *list, int count)
 {
     json_t *array = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(array, step_part_json(&list[i]));
+        oa_json_append(c, array, step_part_json(&list[i]));
     return array;
 }
 
@@ -257,13 +257,13 @@ static json_t *step_bench_json(const struct step_bench *r)
                   r->processor ? "processor" : "wall", "threads", oa_thread_count(r->c), "steps",
                   r->profile.steps, "seconds", r->profile.seconds, "tokens", r->profile.tokens,
                   "peak_flops", r->arithmetic, "peak_bytes", r->traffic, "floor", r->all.bound);
-    json_object_set_new(root, "busy", json_boolean(r->held_up > OA_BUSY));
-    json_object_set_new(root, "held_up", json_real(r->held_up));
-    json_object_set_new(root, "wall_seconds", json_real(r->wall));
-    json_object_set_new(root, "interrupted", json_boolean(r->profile.stopped));
-    json_object_set_new(root, "between", json_real(time_between_parts(r).forward));
-    json_object_set_new(root, "parts", list_json(r->part, r->parts));
-    json_object_set_new(root, "operations", list_json(r->operation, r->operations));
+    oa_json_set(r->c, root, "busy", json_boolean(r->held_up > OA_BUSY));
+    oa_json_set(r->c, root, "held_up", json_real(r->held_up));
+    oa_json_set(r->c, root, "wall_seconds", json_real(r->wall));
+    oa_json_set(r->c, root, "interrupted", json_boolean(r->profile.stopped));
+    oa_json_set(r->c, root, "between", json_real(time_between_parts(r).forward));
+    oa_json_set(r->c, root, "parts", list_json(r->c, r->part, r->parts));
+    oa_json_set(r->c, root, "operations", list_json(r->c, r->operation, r->operations));
     return root;
 }
 

@@ -6,7 +6,6 @@
 #include "tasks/tasks.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { BATCH = 32, BATCHES = 16 }; /* texts of a batch unless told; batches of a block */
 
@@ -206,14 +205,14 @@ static void add_class_json(const struct classification *x, uint64_t line, const 
     json_t *o = json_pack("{s:I}", "line", (json_int_t)line), *scores = json_object();
     char *const *label = x->t.labels.name;
     if (label)
-        json_object_set_new(
-            o, "label", answer ? json_string(label[oa_likeliest(answer, x->width)]) : json_null());
+        oa_json_set(out->context, o, "label",
+                    answer ? json_string(label[oa_likeliest(answer, x->width)]) : json_null());
     else
-        json_object_set_new(o, "number", answer ? oa_json_number(*answer) : json_null());
+        oa_json_set(out->context, o, "number", answer ? oa_json_number(*answer) : json_null());
     for (long i = 0; answer && label && i < x->width; i++)
-        json_object_set_new(scores, label[i], oa_json_number(answer[i]));
+        oa_json_set(out->context, scores, label[i], oa_json_number(answer[i]));
     if (x->r->scores)
-        json_object_set(o, "scores", answer ? scores : json_null());
+        oa_json_set(x->t.context, o, "scores", answer ? json_incref(scores) : json_null());
     json_decref(scores);
     oa_trained_json(&x->t, o);
     oa_json_line(out, o);

@@ -82,24 +82,24 @@ static const char *const forms[OA_FORMS] = {
     [OA_LABELLED] = "tsv", [OA_ANSWERED] = "tsv, txt", [OA_PAIRED] = "source, target"
 };
 
-static json_t *data_task_sizes_json(const struct oa_synthetic_task *task)
+static json_t *data_task_sizes_json(oa_context *c, const struct oa_synthetic_task *task)
 {
     json_t *sizes = json_object();
     for (int i = 0; i < OA_SIZES; i++)
         if (task->size[i].fallback)
-            json_object_set_new(
-                sizes, oa_size_names[i],
-                json_pack("{s:I, s:I, s:I}", "default", (json_int_t)task->size[i].fallback, "low",
-                          (json_int_t)task->size[i].low, "high", (json_int_t)task->size[i].high));
+            oa_json_set(c, sizes, oa_size_names[i],
+                        json_pack("{s:I, s:I, s:I}", "default", (json_int_t)task->size[i].fallback,
+                                  "low", (json_int_t)task->size[i].low, "high",
+                                  (json_int_t)task->size[i].high));
     return sizes;
 }
 
-static json_t *task_json(const struct oa_synthetic_task *task)
+static json_t *task_json(oa_context *c, const struct oa_synthetic_task *task)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "task", task->name, "title",
                      task->title, "rule", task->rule, "length", task->length, "input", task->input,
                      "output", task->output, "files", forms[task->form], "source", task->source,
-                     "options", data_task_sizes_json(task));
+                     "options", data_task_sizes_json(c, task));
 }
 
 static void task_text(const struct oa_synthetic_task *task, struct oa_text *t)
@@ -122,7 +122,7 @@ enum oa_error oa_data_list(oa_context *c, const struct oa_output *out)
     oa_text_init(&t, c);
     for (int i = 0; (task = oa_synthetic_task_at(i)) != NULL; i++) {
         if (rows)
-            json_array_append_new(rows, task_json(task));
+            oa_json_append(c, rows, task_json(c, task));
         else
             task_text(task, &t);
     }

@@ -233,25 +233,25 @@ static json_t *examination_json(const struct examination *x)
     json_t *root = json_object(), *kernels = json_object(), *not_used = json_object(),
            *libraries = json_object();
     for (int p = 0; p < PRECISIONS; p++)
-        json_object_set_new(kernels, oa_precision_name((enum oa_precision)p),
-                            json_pack("{s:s, s:s}", "isa", oa_isa_name(x->kernels[p].isa),
-                                      "products", x->kernels[p].gemm_name));
+        oa_json_set(x->c, kernels, oa_precision_name((enum oa_precision)p),
+                    json_pack("{s:s, s:s}", "isa", oa_isa_name(x->kernels[p].isa), "products",
+                              x->kernels[p].gemm_name));
     for (int i = 0; i < ISAS; i++)
         if (x->why_not[i][0])
-            json_object_set_new(not_used, oa_isa_name((enum oa_isa)i), json_string(x->why_not[i]));
+            oa_json_set(x->c, not_used, oa_isa_name((enum oa_isa)i), json_string(x->why_not[i]));
     for (int i = 0; i < LIBRARIES; i++)
-        json_object_set_new(libraries, x->library[i].name, json_string(x->library[i].version));
-    json_object_set_new(root, "orthant", json_string(oa_version()));
-    json_object_set_new(root, "processor", processor_json(x->cpu));
-    json_object_set_new(root, "memory", json_integer((json_int_t)x->cpu->memory));
-    json_object_set_new(root, "threads", json_integer(oa_thread_count(x->c)));
-    json_object_set_new(root, "isa", json_string(oa_isa_name(oa_context_isa(x->c))));
-    json_object_set_new(root, "not_used", not_used);
-    json_object_set_new(root, "kernels", kernels);
-    json_object_set_new(root, "libraries", libraries);
-    json_object_set_new(root, "mpi", x->engine[0] ? json_string(x->engine) : json_null());
-    json_object_set_new(root, "gpu_used", json_false());
-    json_object_set_new(root, "gpu_found", json_boolean(x->gpu));
+        oa_json_set(x->c, libraries, x->library[i].name, json_string(x->library[i].version));
+    oa_json_set(x->c, root, "orthant", json_string(oa_version()));
+    oa_json_set(x->c, root, "processor", processor_json(x->cpu));
+    oa_json_set(x->c, root, "memory", json_integer((json_int_t)x->cpu->memory));
+    oa_json_set(x->c, root, "threads", json_integer(oa_thread_count(x->c)));
+    oa_json_set(x->c, root, "isa", json_string(oa_isa_name(oa_context_isa(x->c))));
+    oa_json_set(x->c, root, "not_used", not_used);
+    oa_json_set(x->c, root, "kernels", kernels);
+    oa_json_set(x->c, root, "libraries", libraries);
+    oa_json_set(x->c, root, "mpi", x->engine[0] ? json_string(x->engine) : json_null());
+    oa_json_set(x->c, root, "gpu_used", json_false());
+    oa_json_set(x->c, root, "gpu_found", json_boolean(x->gpu));
     return root;
 }
 

@@ -53,7 +53,7 @@ static json_t *signatures_json(oa_context *c, const struct oa_workload *w, enum 
         struct oa_text text;
         oa_text_init(&text, c);
         if (oa_measure_signature(w, side, m->name, &text) && text.s)
-            json_object_set_new(all, m->name, json_string(text.s));
+            oa_json_set(c, all, m->name, json_string(text.s));
         oa_text_free(&text);
     }
     return all;
@@ -90,21 +90,21 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
     oa_trained_json(t, root);
     json_object_set_new(root, "selected_on_validation", json_boolean(selected_on(t, side, files)));
     if (oa_reads_examples(w)) {
-        json_object_set_new(root, "task", json_string(w->task->name));
-        json_object_set_new(root, "examples",
-                            json_integer((json_int_t)oa_workload_examples(w, side)->count));
+        oa_json_set(t->context, root, "task", json_string(w->task->name));
+        oa_json_set(t->context, root, "examples",
+                    json_integer((json_int_t)oa_workload_examples(w, side)->count));
     }
     if (oa_predicts_tokens(w))
-        json_object_set_new(root, "tokens", json_real(scores->tokens));
-    oa_scores_json(scores, w, root);
+        oa_json_set(t->context, root, "tokens", json_real(scores->tokens));
+    oa_scores_json(t->context, scores, w, root);
     if (oa_task_writes(w->task))
-        json_object_set_new(root, "signatures", signatures_json(t->context, w, side));
+        oa_json_set(t->context, root, "signatures", signatures_json(t->context, w, side));
     json_t *details = json_object();
     oa_parts_write(run, details);
     if (run->details.confusion)
-        oa_confusion_json(run->details.confusion, 100, details);
+        oa_confusion_json(t->context, run->details.confusion, 100, details);
     if (json_object_size(details))
-        json_object_set(root, "details", details);
+        oa_json_set(t->context, root, "details", json_incref(details));
     json_decref(details);
     return root;
 }

@@ -161,9 +161,9 @@ static void add_sample_json(struct generation *g, int found)
     json_t *o = json_pack(
         "{s:I, s:I, s:o}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
         (json_int_t)(g->ids.count - g->read), "stop", oa_json_name(g->t.context, stop));
-    json_object_set_new(o, "text", oa_json_bytes(g->t.context, g->said.s, g->said.length));
-    json_object_set_new(o, "interrupted", json_boolean(found < 0 && g->stopped));
-    json_array_append_new(g->samples, o);
+    oa_json_set(g->t.context, o, "text", oa_json_bytes(g->t.context, g->said.s, g->said.length));
+    oa_json_set(g->t.context, o, "interrupted", json_boolean(found < 0 && g->stopped));
+    oa_json_append(g->t.context, g->samples, o);
 }
 
 static void head_line(struct generation *g, long sample)
@@ -215,9 +215,9 @@ static enum oa_error emit_json(struct generation *g, const char *folder)
     oa_text_init(&t, g->t.context);
     json_t *root = json_pack("{s:o}", "run", oa_json_name(g->t.context, folder));
     oa_trained_json(&g->t, root);
-    json_object_set_new(root, "prompt", oa_json_bytes(g->t.context, g->prompt, g->length));
-    json_object_set(root, "samples", g->samples);
-    json_object_set_new(root, "interrupted", json_boolean(g->stopped));
+    oa_json_set(g->t.context, root, "prompt", oa_json_bytes(g->t.context, g->prompt, g->length));
+    oa_json_set(g->t.context, root, "samples", json_incref(g->samples));
+    oa_json_set(g->t.context, root, "interrupted", json_boolean(g->stopped));
     if (g->r->next)
         oa_json_line(&t, root);
     else

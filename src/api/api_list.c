@@ -49,33 +49,34 @@ static void tasks_text(struct oa_text *out)
     }
 }
 
-static json_t *measures_json(const struct oa_task *t)
+static json_t *measures_json(oa_context *c, const struct oa_task *t)
 {
     json_t *list = json_array();
     for (int k = 0; t->measures[k].name; k++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:b}", "name", t->measures[k].name,
-                                        "title", t->measures[k].title, "unit", t->measures[k].unit,
-                                        "higher_is_better", t->measures[k].higher));
+        oa_json_append(c, list,
+                       json_pack("{s:s, s:s, s:s, s:b}", "name", t->measures[k].name, "title",
+                                 t->measures[k].title, "unit", t->measures[k].unit,
+                                 "higher_is_better", t->measures[k].higher));
     return list;
 }
 
-static json_t *preset_json(const struct oa_task *t)
+static json_t *preset_json(oa_context *c, const struct oa_task *t)
 {
     json_t *map = json_object();
     for (const struct oa_preset *p = t->preset; p && p->key; p++)
-        json_object_set_new(map, p->key, json_string(p->value));
+        oa_json_set(c, map, p->key, json_string(p->value));
     return map;
 }
 
-static json_t *tasks_json(void)
+static json_t *tasks_json(oa_context *c)
 {
     const struct oa_task *t;
     json_t *list = json_array();
     for (int i = 0; (t = oa_task_at(i)); i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", t->name, "what",
-                                              t->what, "measures", measures_json(t), "defaults",
-                                              preset_json(t), "citation", t->citation));
+        oa_json_append(c, list,
+                       json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", t->name, "what", t->what,
+                                 "measures", measures_json(c, t), "defaults", preset_json(c, t),
+                                 "citation", t->citation));
     return list;
 }
 
@@ -85,7 +86,7 @@ enum oa_error oa_list_tasks(oa_context *c, const struct oa_output *out)
     OA_TRY(oa_status(c));
     oa_text_init(&t, c);
     if (oa_wants_json(out))
-        oa_json_add(&t, tasks_json());
+        oa_json_add(&t, tasks_json(c));
     else
         tasks_text(&t);
     return oa_emit(out, &t);

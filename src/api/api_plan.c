@@ -277,9 +277,9 @@ static json_t *row_json(const struct planning *p, const struct planned_row *row)
         "seconds", total_seconds(p, row), "no_faster_than_softmax", (int)no_faster(p, row), "notes",
         notes.s ? notes.s : "");
     oa_text_free(&notes);
-    json_object_set_new(root, "time", time_json(&row->time));
+    oa_json_set(p->c, root, "time", time_json(&row->time));
     if (row->ranks.count)
-        json_object_set_new(root, "ranks", oa_rank_plans_json(&row->ranks));
+        oa_json_set(p->c, root, "ranks", oa_rank_plans_json(p->c, &row->ranks));
     return root;
 }
 
@@ -287,17 +287,17 @@ static json_t *plan_json(const struct planning *p)
 {
     json_t *root = json_object(), *rows = json_array();
     for (int i = 0; i < p->count; i++)
-        json_array_append_new(rows, row_json(p, &p->row[i]));
-    json_object_set_new(root, "vocabulary", json_integer(p->row[0].plan.vocabulary));
-    json_object_set_new(root, "tokens_per_step", json_real(p->row[0].plan.tokens));
-    json_object_set_new(root, "steps", json_integer(p->options.train_steps));
-    json_object_set_new(root, "precision",
-                        json_string(oa_precision_name(p->options.train_precision)));
-    json_object_set_new(root, "threads", json_integer(oa_thread_count(p->c)));
-    json_object_set_new(root, "isa", json_string(oa_isa_name(oa_context_isa(p->c))));
-    json_object_set_new(root, "peak_flops", json_real(p->rates.flops));
-    json_object_set_new(root, "peak_bytes", json_real(p->rates.bytes));
-    json_object_set_new(root, "attentions", rows);
+        oa_json_append(p->c, rows, row_json(p, &p->row[i]));
+    oa_json_set(p->c, root, "vocabulary", json_integer(p->row[0].plan.vocabulary));
+    oa_json_set(p->c, root, "tokens_per_step", json_real(p->row[0].plan.tokens));
+    oa_json_set(p->c, root, "steps", json_integer(p->options.train_steps));
+    oa_json_set(p->c, root, "precision",
+                json_string(oa_precision_name(p->options.train_precision)));
+    oa_json_set(p->c, root, "threads", json_integer(oa_thread_count(p->c)));
+    oa_json_set(p->c, root, "isa", json_string(oa_isa_name(oa_context_isa(p->c))));
+    oa_json_set(p->c, root, "peak_flops", json_real(p->rates.flops));
+    oa_json_set(p->c, root, "peak_bytes", json_real(p->rates.bytes));
+    oa_json_set(p->c, root, "attentions", rows);
     return root;
 }
 

@@ -130,7 +130,7 @@ enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct o
 void oa_trained_json(const struct oa_trained *t, json_t *object)
 {
     if (t->checkpoint >= 0)
-        json_object_set_new(object, "checkpoint", json_integer(t->checkpoint));
+        oa_json_set(t->context, object, "checkpoint", json_integer(t->checkpoint));
 }
 
 void oa_trained_close(struct oa_trained *t)

@@ -63,11 +63,12 @@ static json_t *ids_json(const struct oa_tokenizer *tok, const struct oa_ids *ids
 {
     json_t *root = json_object(), *numbers = json_array(), *pieces = json_array();
     for (size_t i = 0; i < ids->count; i++) {
-        json_array_append_new(numbers, json_integer(ids->id[i]));
-        json_array_append_new(pieces, json_string(oa_tokenizer_piece(tok, ids->id[i])));
+        oa_json_append(oa_tokenizer_context(tok), numbers, json_integer(ids->id[i]));
+        oa_json_append(oa_tokenizer_context(tok), pieces,
+                       json_string(oa_tokenizer_piece(tok, ids->id[i])));
     }
-    json_object_set_new(root, "ids", numbers);
-    json_object_set_new(root, "pieces", pieces);
+    oa_json_set(oa_tokenizer_context(tok), root, "ids", numbers);
+    oa_json_set(oa_tokenizer_context(tok), root, "pieces", pieces);
     return root;
 }
 

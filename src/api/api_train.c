@@ -160,20 +160,17 @@ static json_t *outcome_json(oa_context *c, const struct outcome *o)
                   tokens ? "validation_text_tokens" : "validation_data_examples", o->targets,
                   "tokens_per_second", run->tokens_per_second, "flops", run->flops, "peak_memory",
                   run->peak_memory);
-    json_object_set_new(root, "averaged",
-                        run->averaged ? json_integer(run->averaged) : json_null());
-    json_object_set_new(root, "best_step",
-                        run->best_step ? json_integer(run->best_step) : json_null());
-    json_object_set_new(root, "selected_on_validation", json_boolean(run->best_step > 0));
+    oa_json_set(c, root, "averaged", run->averaged ? json_integer(run->averaged) : json_null());
+    oa_json_set(c, root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
+    oa_json_set(c, root, "selected_on_validation", json_boolean(run->best_step > 0));
     if (o->options->train_init[0])
-        json_object_set_new(root, "started_from",
-                            json_pack("{s:o, s:i, s:i}", "run",
-                                      oa_json_name(c, o->options->train_init), "tensors_taken",
-                                      o->started.taken, "tensors", o->started.count));
+        oa_json_set(c, root, "started_from",
+                    json_pack("{s:o, s:i, s:i}", "run", oa_json_name(c, o->options->train_init),
+                              "tensors_taken", o->started.taken, "tensors", o->started.count));
     if (oa_reads_examples(o->work))
-        json_object_set_new(root, "task", json_string(o->work->task->name));
-    oa_scores_json(&o->scores, o->work, root);
-    json_object_set_new(root, "test", oa_run_test_json(o->work->task->measures, &run->test));
+        oa_json_set(c, root, "task", json_string(o->work->task->name));
+    oa_scores_json(c, &o->scores, o->work, root);
+    oa_json_set(c, root, "test", oa_run_test_json(o->work->task->measures, &run->test));
     return root;
 }
 

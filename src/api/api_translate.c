@@ -121,9 +121,9 @@ static enum oa_error set_links(struct translation *x, const struct answered *a,
     enum oa_error e = find_links(x, a, h, &l);
     json_t *list = json_array();
     for (long i = 0; i < l.count; i++)
-        json_array_append_new(list,
-                              json_pack("[i, i]", (int)l.link[i].source, (int)l.link[i].target));
-    json_object_set_new(to, "alignment", list);
+        oa_json_append(x->t.context, list,
+                       json_pack("[i, i]", (int)l.link[i].source, (int)l.link[i].target));
+    oa_json_set(x->t.context, to, "alignment", list);
     oa_free(l.link);
     return e;
 }
@@ -134,9 +134,10 @@ static enum oa_error hypothesis_json(struct translation *x, const struct answere
     struct oa_text text;
     oa_text_init(&text, x->t.context);
     enum oa_error e = oa_writer_text(&x->writer, h, &text);
-    json_object_set_new(to, "text", oa_json_bytes(x->t.context, text.s ? text.s : "", text.length));
-    json_object_set_new(to, "log_p", oa_json_number(h->score));
-    json_object_set_new(to, "ended", json_boolean(!h->cut));
+    oa_json_set(x->t.context, to, "text",
+                oa_json_bytes(x->t.context, text.s ? text.s : "", text.length));
+    oa_json_set(x->t.context, to, "log_p", oa_json_number(h->score));
+    oa_json_set(x->t.context, to, "ended", json_boolean(!h->cut));
     oa_text_free(&text);
     return e == OA_OK ? set_links(x, a, h, to) : e;
 }
@@ -150,7 +151,7 @@ static enum oa_error add_translation_json(struct translation *x, const struct an
     for (int i = 0; h && i < x->writer.beam.best && h[i].count >= 0 && e == OA_OK; i++) {
         json_t *one = json_object();
         e = hypothesis_json(x, a, &h[i], one);
-        json_array_append_new(list, one);
+        oa_json_append(out->context, list, one);
     }
     json_t *o = json_pack("{s:I, s:o}", "line", (json_int_t)a->line->line, "hypotheses", list);
     oa_trained_json(&x->t, o);

@@ -119,18 +119,18 @@ void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_op
             o->cluster_ranks, o->cluster_ranks);
 }
 
-json_t *oa_rank_plans_json(const struct oa_rank_plans *p)
+json_t *oa_rank_plans_json(oa_context *c, const struct oa_rank_plans *p)
 {
     json_t *rows = json_array();
     for (int i = 0; i < p->count; i++) {
         const struct oa_rank_plan *r = &p->of[i];
-        json_array_append_new(
-            rows,
-            json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "ranks", (json_int_t)r->ranks,
-                      "seconds_per_step", rank_step_seconds(r), "seconds_computing", r->computing,
-                      "seconds_waiting", r->waiting, "bytes_sent", r->plan.traffic.sent,
-                      "bytes_received", r->plan.traffic.received, "messages",
-                      (json_int_t)r->plan.traffic.messages, "memory", rank_memory(r)));
+        oa_json_append(c, rows,
+                       json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "ranks",
+                                 (json_int_t)r->ranks, "seconds_per_step", rank_step_seconds(r),
+                                 "seconds_computing", r->computing, "seconds_waiting", r->waiting,
+                                 "bytes_sent", r->plan.traffic.sent, "bytes_received",
+                                 r->plan.traffic.received, "messages",
+                                 (json_int_t)r->plan.traffic.messages, "memory", rank_memory(r)));
     }
     return rows;
 }

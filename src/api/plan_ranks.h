@@ -32,6 +32,6 @@ enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o,
                                  const struct oa_machine_rates *rates, struct oa_rank_plans *out);
 void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_options *o,
                         const struct oa_rank_plans *p, int width, struct oa_text *out);
-json_t *oa_rank_plans_json(const struct oa_rank_plans *p);
+json_t *oa_rank_plans_json(oa_context *c, const struct oa_rank_plans *p);
 
 #endif

@@ -3,7 +3,6 @@
 #include "api/score.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void score_row_begin(struct score_row *row, oa_context *c)
@@ -84,13 +83,15 @@ static void add_confidence(const struct score_row *row, json_t *object)
     char text[96];
     snprintf(text, sizeof text, "μ = %.*f ± %.*f", row->decimals, row->mean, row->decimals,
              row->half);
-    json_object_set_new(object, "confidence_mean", printed_number(row->mean, row->decimals));
-    json_object_set_new(object, "confidence_var", printed_number(row->half, row->decimals));
-    json_object_set_new(object, "confidence", json_string(text));
+    oa_json_set(row->title.context, object, "confidence_mean",
+                printed_number(row->mean, row->decimals));
+    oa_json_set(row->title.context, object, "confidence_var",
+                printed_number(row->half, row->decimals));
+    oa_json_set(row->title.context, object, "confidence", json_string(text));
 }
 
 /* "key:value|key:value" as members. */
-static void add_fields(const char *signature, json_t *object)
+static void add_fields(oa_context *c, const char *signature, json_t *object)
 {
     for (const char *s = signature, *end; *s; s = end + (*end != 0)) {
         end = s + strcspn(s, "|");
@@ -100,40 +101,38 @@ static void add_fields(const char *signature, json_t *object)
             continue;
         memcpy(key, s, (size_t)(colon - s));
         key[colon - s] = 0;
-        json_object_set_new(object, key, json_stringn(colon + 1, (size_t)(end - colon - 1)));
+        oa_json_set(c, object, key, json_stringn(colon + 1, (size_t)(end - colon - 1)));
     }
 }
 
 static json_t *object_of(const struct score_row *row)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "name", json_string(words(&row->title)));
+    oa_json_set(row->title.context, object, "name", json_string(words(&row->title)));
     if (row->confusion.classes)
-        oa_confusion_json(&row->confusion, 1, object);
+        oa_confusion_json(row->title.context, &row->confusion, 1, object);
     else
-        json_object_set_new(object, "score", printed_number(row->score, row->decimals));
-    json_object_set_new(object, "signature", json_string(words(&row->signature)));
+        oa_json_set(row->title.context, object, "score", printed_number(row->score, row->decimals));
+    oa_json_set(row->title.context, object, "signature", json_string(words(&row->signature)));
     if (!isnan(row->mean))
         add_confidence(row, object);
     if (row->verbose.length)
-        json_object_set_new(object, "verbose_score", json_string(row->verbose.s));
+        oa_json_set(row->title.context, object, "verbose_score", json_string(row->verbose.s));
     for (int i = 0; i < row->parts; i++)
-        json_object_set_new(object, row->part[i].name,
-                            printed_number(row->part[i].value, row->decimals));
-    add_fields(words(&row->signature), object);
+        oa_json_set(row->title.context, object, row->part[i].name,
+                    printed_number(row->part[i].value, row->decimals));
+    add_fields(row->title.context, words(&row->signature), object);
     return object;
 }
 
 /* As json.dumps(indent=1) writes it. */
 static void add_score_json(json_t *object, struct oa_text *out)
 {
-    char *s = object ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
+    char *s = oa_json_dump(out->context, object, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
     json_decref(object);
     if (s)
         oa_text_add(out, s, strlen(s));
-    else
-        oa_fail(out->context, OA_NO_MEMORY, "out of memory for the JSON of a score");
-    free(s);
+    oa_free(s);
 }
 
 static void add_score_objects(const struct score_row *row, int rows, struct oa_text *out)
@@ -166,14 +165,14 @@ static bool is_significant(const struct score_row *row)
 static json_t *system_json(const struct score_row *row)
 {
     json_t *object = json_pack("{s:o}", "score", oa_json_number(row->score));
-    json_object_set_new(object, "p_value",
-                        oa_json_number(isnan(row->strict_p) ? row->p : row->strict_p));
-    json_object_set_new(object, "p_with_ties", oa_json_number(row->p));
-    json_object_set_new(object, "significant",
-                        isnan(row->p) ? json_null() : json_boolean(is_significant(row)));
-    json_object_set_new(object, "mean", oa_json_number(row->mean));
-    json_object_set_new(object, "ci", oa_json_number(row->half));
-    json_object_set_new(object, "signature", json_string(words(&row->signature)));
+    oa_json_set(row->title.context, object, "p_value",
+                oa_json_number(isnan(row->strict_p) ? row->p : row->strict_p));
+    oa_json_set(row->title.context, object, "p_with_ties", oa_json_number(row->p));
+    oa_json_set(row->title.context, object, "significant",
+                isnan(row->p) ? json_null() : json_boolean(is_significant(row)));
+    oa_json_set(row->title.context, object, "mean", oa_json_number(row->mean));
+    oa_json_set(row->title.context, object, "ci", oa_json_number(row->half));
+    oa_json_set(row->title.context, object, "signature", json_string(words(&row->signature)));
     return object;
 }
 
@@ -183,12 +182,12 @@ static void systems_json(const struct score_plan *p, const struct score_row *row
     json_t *root = json_array();
     for (int k = 0; k < systems; k++) {
         json_t *object = json_object();
-        json_object_set_new(object, "system",
-                            oa_json_bytes(out->context, row[k].system, strlen(row[k].system)));
+        oa_json_set(out->context, object, "system",
+                    oa_json_bytes(out->context, row[k].system, strlen(row[k].system)));
         for (int i = 0; i < p->items; i++)
-            json_object_set_new(object, words(&row[i * systems].title),
-                                system_json(&row[i * systems + k]));
-        json_array_append_new(root, object);
+            oa_json_set(out->context, object, words(&row[i * systems].title),
+                        system_json(&row[i * systems + k]));
+        oa_json_append(out->context, root, object);
     }
     oa_json_add(out, root);
 }
@@ -283,9 +282,9 @@ void score_report_lines(const struct oa_statistics *s, struct score_row *row, bo
     }
     json_t *scores = json_array();
     for (long i = 0; i < s->count; i++)
-        json_array_append_new(
-            scores, printed_number(s->metric->score(s->options, s->row + i * s->numbers, false),
-                                   row->decimals));
+        oa_json_append(out->context, scores,
+                       printed_number(s->metric->score(s->options, s->row + i * s->numbers, false),
+                                      row->decimals));
     json_t *object = json_pack("{s:s, s:s, s:o}", "name", words(&row->title), "signature",
                                words(&row->signature), "scores", scores);
     add_score_json(object, out);

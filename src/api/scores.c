@@ -70,14 +70,15 @@ void oa_scores_text(const struct oa_scores *s, const struct oa_workload *w, stru
 
 /* ---- JSON ---- */
 
-void oa_scores_json(const struct oa_scores *s, const struct oa_workload *w, json_t *object)
+void oa_scores_json(oa_context *c, const struct oa_scores *s, const struct oa_workload *w,
+                    json_t *object)
 {
-    json_object_set_new(object, "loss", oa_json_number(s->loss));
+    oa_json_set(c, object, "loss", oa_json_number(s->loss));
     if (oa_predicts_tokens(w)) {
-        json_object_set_new(object, "perplexity", oa_json_number(s->perplexity));
-        json_object_set_new(object, "bits_per_character", oa_json_number(s->bits_per_character));
-        json_object_set_new(object, "bits_per_byte", oa_json_number(s->bits_per_byte));
+        oa_json_set(c, object, "perplexity", oa_json_number(s->perplexity));
+        oa_json_set(c, object, "bits_per_character", oa_json_number(s->bits_per_character));
+        oa_json_set(c, object, "bits_per_byte", oa_json_number(s->bits_per_byte));
     }
     for (int i = 1; i < s->measures; i++)
-        json_object_set_new(object, s->measured[i].name, oa_json_number(s->measured[i].value));
+        oa_json_set(c, object, s->measured[i].name, oa_json_number(s->measured[i].value));
 }

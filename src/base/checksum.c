@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/checksum.h"
 #include "base/json_read.h"
+#include "base/json_write.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define KEY "seal"
 
-/* The object's text in canonical form; free() it. NULL when out of memory. */
-static char *json_canonical(const json_t *object)
-{
-    return json_dumps(object, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
-}
+enum { CANONICAL = JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17) };
 
 enum oa_error oa_checksummed_write(oa_context *c, const char *path, json_t *object)
 {
     json_object_del(object, KEY);
-    char *text = json_canonical(object);
-    if (text) {
-        struct oa_digest digest = oa_digest_of(text, strlen(text));
-        json_object_set_new(object, KEY, json_string(digest.hex));
-        free(text);
-        text = json_canonical(object);
-    }
+    char *text = oa_json_dump(c, object, CANONICAL);
     if (!text)
-        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
-    enum oa_error e = oa_file_write(c, path, text, strlen(text));
-    free(text);
+        return OA_NO_MEMORY;
+    struct oa_digest digest = oa_digest_of(text, strlen(text));
+    oa_free(text);
+    oa_json_set(c, object, KEY, json_string(digest.hex));
+    text = oa_json_dump(c, object, CANONICAL);
+    enum oa_error e = oa_status(c);
+    if (e == OA_OK)
+        e = oa_file_write(c, path, text, strlen(text));
+    oa_free(text);
     return e;
 }
 
@@ -36,14 +32,14 @@ static enum oa_error json_verify_checksum(oa_context *c, const char *path, const
 {
     json_t *stored = json_incref(json_object_get(object, KEY));
     json_object_del(object, KEY);
-    char *text = json_canonical(object);
+    char *text = oa_json_dump(c, object, CANONICAL);
     struct oa_digest actual = oa_digest_of(text ? text : "", text ? strlen(text) : 0);
-    free(text);
-    enum oa_error e = OA_OK;
-    if (!json_is_string(stored))
+    enum oa_error e = text ? OA_OK : OA_NO_MEMORY;
+    oa_free(text);
+    if (text && !json_is_string(stored))
         e = oa_fail(c, OA_FORMAT, "%s: checksum missing; the file was not written by orthant; %s",
                     path, remedy);
-    else if (strcmp(actual.hex, json_string_value(stored)) != 0)
+    else if (text && strcmp(actual.hex, json_string_value(stored)) != 0)
         e = oa_fail(c, OA_FORMAT,
                     "%s was changed after it was written: it records the checksum %.16s…, its "
                     "content has %.16s…; %s",

@@ -3,6 +3,7 @@
  * The table of options.def as data, and the text form of every value: set, get, JSON.
  */
 #include "base/context.h"
+#include "base/json_write.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -345,13 +346,10 @@ void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, 
         return;
     }
     json_t *string = json_string((const char *)o + r->offset);
-    char *quoted = json_dumps(string, JSON_ENCODE_ANY);
+    char *quoted = oa_json_dump(out->context, string, JSON_ENCODE_ANY);
     if (quoted)
         oa_text_add(out, quoted, strlen(quoted));
-    else
-        oa_fail(out->context, OA_NO_MEMORY, "out of memory for the option %s.%s", r->section,
-                r->name);
-    free(quoted);
+    oa_free(quoted);
     json_decref(string);
 }
 

@@ -5,9 +5,9 @@
  * digits. CRC-32 for the data, since it runs at the speed of memory.
  */
 #include "base/context.h"
+#include "base/json_write.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum oa_error oa_tensors_checksum(oa_context *c, json_t *header, unsigned long crc,
@@ -16,18 +16,16 @@ enum oa_error oa_tensors_checksum(oa_context *c, json_t *header, unsigned long c
     json_t *plain = json_copy(header);
     json_t *metadata = json_copy(json_object_get(header, "__metadata__"));
     json_object_del(metadata, OA_CHECKSUM_KEY);
-    json_object_set_new(plain, "__metadata__", metadata);
-    char *json = json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS);
+    oa_json_set(c, plain, "__metadata__", metadata);
+    char *json = oa_json_dump(c, plain, JSON_COMPACT | JSON_SORT_KEYS);
     struct oa_text text;
     oa_text_init(&text, c);
     if (json)
         oa_text_printf(&text, "%s%08lx", json, crc);
-    else
-        oa_fail(c, OA_NO_MEMORY, "out of memory for the checksum of a file");
     if (oa_status(c) == OA_OK)
         *out = oa_digest_of(text.s, text.length);
     oa_text_free(&text);
-    free(json);
+    oa_free(json);
     json_decref(plain);
     return oa_status(c);
 }

@@ -4,6 +4,7 @@
  * elements first for alignment, then by name; the header padded with spaces to a multiple of 8.
  */
 #include "base/context.h"
+#include "base/json_write.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -44,11 +45,11 @@ static int by_type_then_name(const void *x, const void *y)
 
 /* ---- the header ---- */
 
-static json_t *array_describe(const struct oa_array *a, size_t begin)
+static json_t *array_describe(oa_context *c, const struct oa_array *a, size_t begin)
 {
     json_t *shape = json_array();
     for (int i = 0; i < a->dims; i++)
-        json_array_append_new(shape, json_integer(a->dim[i]));
+        oa_json_append(c, shape, json_integer(a->dim[i]));
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", oa_type_name(a->type), "shape", shape,
                      "data_offsets", (json_int_t)begin, (json_int_t)(begin + a->bytes));
 }
@@ -59,7 +60,7 @@ static enum oa_error header_add_metadata(oa_context *c, const char *path, json_t
     if (!pairs || !pairs[0])
         return OA_OK;
     json_t *metadata = json_object();
-    json_object_set_new(header, "__metadata__", metadata);
+    oa_json_set(c, header, "__metadata__", metadata);
     for (; pairs[0]; pairs += 2) {
         if (json_object_set_new(metadata, pairs[0], json_string(pairs[1])) != 0)
             return oa_fail(c, OA_ARGUMENT, "%s: the metadata \"%s\" is not UTF-8 text", path,
@@ -77,7 +78,7 @@ static enum oa_error header_add_tensors(oa_context *c, const char *path, json_t 
         OA_TRY(array_check(c, path, a));
         if (json_object_get(header, a->name))
             return oa_fail(c, OA_ARGUMENT, "%s: two tensors have the name %s", path, a->name);
-        if (json_object_set_new(header, a->name, array_describe(a, begin)) != 0)
+        if (json_object_set_new(header, a->name, array_describe(c, a, begin)) != 0)
             return oa_fail(c, OA_ARGUMENT, "%s: the tensor name \"%s\" is not UTF-8 text", path,
                            a->name);
         begin += a->bytes;
@@ -101,26 +102,26 @@ static enum oa_error tensors_add_checksum(oa_context *c, json_t *header,
         crc = sorted[i]->bytes ? crc32_z(crc, bytes, sorted[i]->bytes) : crc;
     }
     if (!json_object_get(header, "__metadata__"))
-        json_object_set_new(header, "__metadata__", json_object());
+        oa_json_set(c, header, "__metadata__", json_object());
     OA_TRY(oa_tensors_checksum(c, header, crc, &checksum));
-    json_object_set_new(json_object_get(header, "__metadata__"), OA_CHECKSUM_KEY,
-                        json_string(checksum.hex));
-    return OA_OK;
+    oa_json_set(c, json_object_get(header, "__metadata__"), OA_CHECKSUM_KEY,
+                json_string(checksum.hex));
+    return oa_status(c);
 }
 
 /* Length, JSON, padding. */
 static enum oa_error header_print(oa_context *c, const char *path, json_t *header,
                                   struct oa_text *out)
 {
-    char *json = json_dumps(header, JSON_COMPACT);
+    char *json = oa_json_dump(c, header, JSON_COMPACT);
     if (!json)
-        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory for the header", path);
+        return OA_NO_MEMORY;
     size_t length = strlen(json);
     uint64_t padded = (length + 7) / 8 * 8;
     oa_text_add(out, (const char *)&padded, 8);
     oa_text_add(out, json, length);
     oa_text_add(out, "       ", (size_t)padded - length);
-    free(json);
+    oa_free(json);
     if (padded > HEADER_LIMIT)
         return oa_fail(c, OA_UNSUPPORTED, "%s: header of %llu bytes; the format allows %u", path,
                        (unsigned long long)padded, HEADER_LIMIT);

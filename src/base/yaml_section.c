@@ -2,6 +2,7 @@
  * One section of a YAML file as a tree, for what is no option. */
 #include "base/yaml_section.h"
 
+#include "base/json_write.h"
 #include "base/yaml_file.h"
 
 #include <string.h>
@@ -39,8 +40,8 @@ static json_t *yaml_list(struct yaml_tree *t, const yaml_node_t *n, int depth)
     json_t *out = json_array();
     const yaml_node_item_t *item = n->data.sequence.items.start;
     for (; item < n->data.sequence.items.top && t->values <= MOST_VALUES; item++)
-        json_array_append_new(
-            out, yaml_node_tree(t, yaml_document_get_node(&t->document, *item), depth + 1));
+        oa_json_append(t->context, out,
+                       yaml_node_tree(t, yaml_document_get_node(&t->document, *item), depth + 1));
     return out;
 }
 
@@ -52,7 +53,7 @@ static void add_pair(struct yaml_tree *t, const yaml_node_t *key, json_t *value,
     else if (json_object_get(out, name))
         yaml_refuse(t, key, "this name is given a second time");
     else
-        json_object_set(out, name, value);
+        oa_json_set(t->context, out, name, json_incref(value));
     json_decref(value);
 }
 

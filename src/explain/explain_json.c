@@ -2,6 +2,7 @@
  *
  * The explanation of an attention, and the list of mechanisms, as JSON.
  */
+#include "base/json_write.h"
 #include "explain/explain.h"
 
 #include "print/print.h"
@@ -19,27 +20,27 @@ static enum oa_error write_explained_json(oa_context *c, json_t *root, struct oa
 
 /* ---- mechanisms ---- */
 
-static json_t *mistake_array(const char *text)
+static json_t *mistake_array(oa_context *c, const char *text)
 {
     json_t *array = json_array();
     for (const char *s = text ? text : ""; *s; s += s[0] == '\n') {
         size_t n = strcspn(s, "\n");
-        json_array_append_new(array, json_stringn(s, n));
+        oa_json_append(c, array, json_stringn(s, n));
         s += n;
     }
     return array;
 }
 
-static void add_mechanism_texts(json_t *object, const struct oa_mechanism *m)
+static void add_mechanism_texts(oa_context *c, json_t *object, const struct oa_mechanism *m)
 {
-    json_object_set_new(object, "name", json_string(m->name));
-    json_object_set_new(object, "title", json_string(m->title));
-    json_object_set_new(object, "formula", json_string(m->formula));
-    json_object_set_new(object, "cost", json_string(m->cost));
-    json_object_set_new(object, "decoding", json_string(m->state));
-    json_object_set_new(object, "caveats", m->caveats ? json_string(m->caveats) : json_null());
-    json_object_set_new(object, "mistakes", mistake_array(m->mistakes));
-    json_object_set_new(object, "citation", json_string(m->citation));
+    oa_json_set(c, object, "name", json_string(m->name));
+    oa_json_set(c, object, "title", json_string(m->title));
+    oa_json_set(c, object, "formula", json_string(m->formula));
+    oa_json_set(c, object, "cost", json_string(m->cost));
+    oa_json_set(c, object, "decoding", json_string(m->state));
+    oa_json_set(c, object, "caveats", m->caveats ? json_string(m->caveats) : json_null());
+    oa_json_set(c, object, "mistakes", mistake_array(c, m->mistakes));
+    oa_json_set(c, object, "citation", json_string(m->citation));
 }
 
 const struct oa_capability_name oa_capabilities[OA_CAPABILITIES] = {
@@ -51,16 +52,16 @@ const struct oa_capability_name oa_capabilities[OA_CAPABILITIES] = {
     { OA_POSITIVE, "positive" },         { OA_AVERAGES, "averages" }
 };
 
-static json_t *capability_object(unsigned can)
+static json_t *capability_object(oa_context *c, unsigned can)
 {
     json_t *object = json_object();
     for (int i = 0; i < OA_CAPABILITIES; i++)
-        json_object_set_new(object, oa_capabilities[i].name,
-                            json_boolean(can & oa_capabilities[i].flag));
+        oa_json_set(c, object, oa_capabilities[i].name,
+                    json_boolean(can & oa_capabilities[i].flag));
     return object;
 }
 
-static json_t *option_object(const struct oa_argument *a)
+static json_t *option_object(oa_context *c, const struct oa_argument *a)
 {
     static const char *const kinds[] = {
         [OA_VALUE_INT] = "integer",   [OA_VALUE_REAL] = "number", [OA_VALUE_FLAG] = "flag",
@@ -71,13 +72,13 @@ static json_t *option_object(const struct oa_argument *a)
     json_t *choices = a->choices ? json_array() : json_null();
     for (const char *w = a->choices ? a->choices : ""; *w; w += *w == '|') {
         size_t n = strcspn(w, "|");
-        json_array_append_new(choices, json_stringn(w, n));
+        oa_json_append(c, choices, json_stringn(w, n));
         w += n;
     }
-    json_object_set_new(object, "choices", choices);
-    json_object_set_new(object, "default", a->fallback ? json_string(a->fallback) : json_null());
+    oa_json_set(c, object, "choices", choices);
+    oa_json_set(c, object, "default", a->fallback ? json_string(a->fallback) : json_null());
     if (a->choices)
-        json_object_set(object, "default", json_array_get(choices, 0));
+        oa_json_set(c, object, "default", json_incref(json_array_get(choices, 0)));
     return object;
 }
 
@@ -87,12 +88,12 @@ enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out)
     json_t *root = json_array();
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         json_t *object = json_object(), *arguments = json_array();
-        add_mechanism_texts(object, m);
+        add_mechanism_texts(c, object, m);
         for (const struct oa_argument *a = m->arguments; a->key; a++)
-            json_array_append_new(arguments, option_object(a));
-        json_object_set_new(object, "can", capability_object(m->can));
-        json_object_set_new(object, "options", arguments);
-        json_array_append_new(root, object);
+            oa_json_append(c, arguments, option_object(c, a));
+        oa_json_set(c, object, "can", capability_object(c, m->can));
+        oa_json_set(c, object, "options", arguments);
+        oa_json_append(c, root, object);
     }
     return write_explained_json(c, root, out);
 }
@@ -118,10 +119,9 @@ static json_t *options_object(oa_context *c, const struct oa_atom *a)
         bool is_default;
         oa_text_init(&text, c);
         if (oa_explanation_print_option(a, i, &text, &is_default) && text.s)
-            json_object_set_new(object, key[0] ? key : "kind",
-                                json_pack("{s:s, s:b}", "value",
-                                          text.s + strlen(key) + (key[0] != 0), "default",
-                                          (int)is_default));
+            oa_json_set(c, object, key[0] ? key : "kind",
+                        json_pack("{s:s, s:b}", "value", text.s + strlen(key) + (key[0] != 0),
+                                  "default", (int)is_default));
         oa_text_free(&text);
     }
     return object;
@@ -131,8 +131,8 @@ static void add_parameter_counts(json_t *object, const struct oa_explanation *s,
 {
     long trainable, frozen;
     oa_explanation_count_parameters(s, prefix, &trainable, &frozen);
-    json_object_set_new(object, "trainable", json_integer(trainable));
-    json_object_set_new(object, "frozen", json_integer(frozen));
+    oa_json_set(s->context, object, "trainable", json_integer(trainable));
+    oa_json_set(s->context, object, "frozen", json_integer(frozen));
 }
 
 static json_t *relative_object(const struct oa_atom *a)
@@ -146,20 +146,20 @@ static json_t *relative_object(const struct oa_atom *a)
 static json_t *group_object(const struct oa_explanation *s, const struct oa_group *g)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "spec", atom_string(s->context, g->atom));
+    oa_json_set(s->context, object, "spec", atom_string(s->context, g->atom));
     if (!g->no_value)
-        json_object_set_new(object, "heads",
-                            json_pack("[i, i]", g->first_head, (int)g->shape.heads));
-    add_mechanism_texts(object, g->mechanism);
-    json_object_set_new(object, "relative", relative_object(g->atom));
-    json_object_set_new(object, "options", options_object(s->context, g->atom));
+        oa_json_set(s->context, object, "heads",
+                    json_pack("[i, i]", g->first_head, (int)g->shape.heads));
+    add_mechanism_texts(s->context, object, g->mechanism);
+    oa_json_set(s->context, object, "relative", relative_object(g->atom));
+    oa_json_set(s->context, object, "options", options_object(s->context, g->atom));
     add_parameter_counts(object, s, g->prefix);
     if (g->components == 0)
         return object;
     json_t *components = json_array();
     for (int c = 0; c < g->components; c++)
-        json_array_append_new(components, group_object(s, &g->component[c]));
-    json_object_set_new(object, "components", components);
+        oa_json_append(s->context, components, group_object(s, &g->component[c]));
+    oa_json_set(s->context, object, "components", components);
     return object;
 }
 
@@ -169,21 +169,21 @@ static json_t *layer_object(struct oa_explanation *s)
     json_t *object = json_object(), *modes = json_object(), *groups = json_array();
     oa_explanation_cost(s, &cost);
     add_parameter_counts(object, s, NULL);
-    json_object_set_new(object, "flops", json_real(cost.forward));
-    json_object_set_new(object, "training_flops", json_real(cost.training));
-    json_object_set_new(object, "computed_of_softmax", json_real(cost.computed / cost.softmax));
-    json_object_set_new(object, "training_memory", json_real(cost.memory));
-    json_object_set_new(object, "decoding",
-                        isfinite(cost.state) ? json_pack("{s:f, s:f}", "state_numbers", cost.state,
-                                                         "state_numbers_half_way", cost.state_half)
-                                             : json_null());
+    oa_json_set(s->context, object, "flops", json_real(cost.forward));
+    oa_json_set(s->context, object, "training_flops", json_real(cost.training));
+    oa_json_set(s->context, object, "computed_of_softmax", json_real(cost.computed / cost.softmax));
+    oa_json_set(s->context, object, "training_memory", json_real(cost.memory));
+    oa_json_set(s->context, object, "decoding",
+                isfinite(cost.state) ? json_pack("{s:f, s:f}", "state_numbers", cost.state,
+                                                 "state_numbers_half_way", cost.state_half)
+                                     : json_null());
     for (int m = 0; m < OA_MODES; m++)
-        json_object_set_new(modes, oa_mode_name((enum oa_mode)m),
-                            s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));
-    json_object_set_new(object, "modes", modes);
+        oa_json_set(s->context, modes, oa_mode_name((enum oa_mode)m),
+                    s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));
+    oa_json_set(s->context, object, "modes", modes);
     for (int g = 0; g < s->single.layer.groups; g++)
-        json_array_append_new(groups, group_object(s, &s->single.layer.group[g]));
-    json_object_set_new(object, "groups", groups);
+        oa_json_append(s->context, groups, group_object(s, &s->single.layer.group[g]));
+    oa_json_set(s->context, object, "groups", groups);
     return object;
 }
 
@@ -194,20 +194,20 @@ static json_t *attention_object(struct oa_explanation *s)
     json_t *root = json_object(), *layers = json_array();
     oa_text_init(&spec, s->context);
     oa_spec_print(&s->single.spec, &spec);
-    json_object_set_new(root, "spec", json_string(spec.s ? spec.s : ""));
+    oa_json_set(s->context, root, "spec", json_string(spec.s ? spec.s : ""));
     oa_text_free(&spec);
-    json_object_set_new(root, "shape",
-                        json_pack("{s:I, s:I, s:I, s:b}", "width", (json_int_t)s->shape.width,
-                                  "heads", (json_int_t)s->shape.heads, "length",
-                                  (json_int_t)s->shape.length, "bias", (int)s->shape.bias));
-    json_object_set_new(root, "heads_changed", json_boolean(s->more_heads));
-    json_object_set_new(root, "layers", layers);
+    oa_json_set(s->context, root, "shape",
+                json_pack("{s:I, s:I, s:I, s:b}", "width", (json_int_t)s->shape.width, "heads",
+                          (json_int_t)s->shape.heads, "length", (json_int_t)s->shape.length, "bias",
+                          (int)s->shape.bias));
+    oa_json_set(s->context, root, "heads_changed", json_boolean(s->more_heads));
+    oa_json_set(s->context, root, "layers", layers);
     for (int l = 0; l < s->single.spec.layers; l++) {
         if (oa_explanation_open_layer(s, l) != OA_OK) {
             json_decref(root);
             return NULL;
         }
-        json_array_append_new(layers, layer_object(s));
+        oa_json_append(s->context, layers, layer_object(s));
     }
     return root;
 }
@@ -220,16 +220,15 @@ static json_t *stacks_object(oa_context *c, const struct oa_stack_specs *stacks,
     json_t *root = json_object(), *object = json_object();
     oa_text_init(&spec, c);
     oa_stacks_print(stacks, &spec);
-    json_object_set_new(root, "spec", json_string(spec.s ? spec.s : ""));
-    json_object_set_new(root, "stacks", object);
+    oa_json_set(c, root, "spec", json_string(spec.s ? spec.s : ""));
+    oa_json_set(c, root, "stacks", object);
     oa_text_free(&spec);
     for (int role = 0; role < OA_STACK_ROLES && oa_status(c) == OA_OK; role++) {
         if (!(stacks->named & OA_STACK(role)))
             continue;
         struct oa_explanation s;
         if (oa_explanation_open_stack(stacks, (enum oa_stack_role)role, o, c, &s) == OA_OK)
-            json_object_set_new(object, oa_stack_name((enum oa_stack_role)role),
-                                attention_object(&s));
+            oa_json_set(c, object, oa_stack_name((enum oa_stack_role)role), attention_object(&s));
         oa_explanation_close(&s);
     }
     return root;

@@ -3,6 +3,7 @@
 #include "inspect/inspect.h"
 
 #include "base/json_read.h"
+#include "base/json_write.h"
 
 #include <math.h>
 
@@ -10,11 +11,11 @@
  * --------------------------------------------------------------------------------------------------------
  */
 
-static json_t *token_names_json(const struct oa_token_names *t)
+static json_t *token_names_json(oa_context *c, const struct oa_token_names *t)
 {
     json_t *list = json_array();
     for (long i = 0; i < t->count; i++)
-        json_array_append_new(list, json_string(t->name[i]));
+        oa_json_append(c, list, json_string(t->name[i]));
     return list;
 }
 
@@ -26,8 +27,8 @@ static json_t *map_rows_json(const struct oa_layer_view *v, long head)
     for (long i = 0; i < v->in.queries; i++) {
         json_t *row = json_array();
         for (long j = 0; j < v->in.keys; j++, w++)
-            json_array_append_new(row, oa_json_number(round(*w * 1e4) / 1e4));
-        json_array_append_new(rows, row);
+            oa_json_append(v->layer->context, row, oa_json_number(round(*w * 1e4) / 1e4));
+        oa_json_append(v->layer->context, rows, row);
     }
     return rows;
 }
@@ -49,14 +50,14 @@ static json_t *head_json(const struct oa_layer_view *v, long h)
     oa_atom_print(g->atom, &own);
     json_t *o = json_pack("{s:I, s:o}", "head", (json_int_t)h, "attention", text_value(&own));
     if (shown) {
-        json_object_set_new(o, "entropy", oa_json_number(f->entropy));
-        json_object_set_new(o, "entropy_share", oa_json_number(f->entropy_share));
-        json_object_set_new(o, "distance", oa_json_number(f->distance));
-        json_object_set_new(o, "nearest", json_string(f->nearest));
-        json_object_set_new(o, "covered", oa_json_number(f->covered));
-        json_object_set_new(o, "replaceable", json_boolean(oa_head_replaceable(v, h)));
+        oa_json_set(v->layer->context, o, "entropy", oa_json_number(f->entropy));
+        oa_json_set(v->layer->context, o, "entropy_share", oa_json_number(f->entropy_share));
+        oa_json_set(v->layer->context, o, "distance", oa_json_number(f->distance));
+        oa_json_set(v->layer->context, o, "nearest", json_string(f->nearest));
+        oa_json_set(v->layer->context, o, "covered", oa_json_number(f->covered));
+        oa_json_set(v->layer->context, o, "replaceable", json_boolean(oa_head_replaceable(v, h)));
     }
-    json_object_set_new(o, "map", shown ? map_rows_json(v, h) : json_null());
+    oa_json_set(v->layer->context, o, "map", shown ? map_rows_json(v, h) : json_null());
     return o;
 }
 
@@ -69,7 +70,7 @@ static json_t *layer_json(const struct oa_layer_view *v)
     oa_view_attention(v, &attention);
     oa_view_suggestion(v, &suggestion);
     for (long h = 0; h < v->layer->shape.heads; h++)
-        json_array_append_new(heads, head_json(v, h));
+        oa_json_append(v->layer->context, heads, head_json(v, h));
     return json_pack("{s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "stack", v->stack->shape.role,
                      "layer", v->number, "kind", v->layer->shape.cross ? "cross" : "self", "causal",
                      v->layer->shape.causal, "attention", text_value(&attention), "suggestion",
@@ -84,16 +85,16 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
     oa_text_init(&suggestion, out->context);
     bool any = oa_inspection_suggestion(s->what, &suggestion);
     for (int i = 0; i < s->what->layers; i++)
-        json_array_append_new(layers, layer_json(&s->what->layer[i]));
+        oa_json_append(out->context, layers, layer_json(&s->what->layer[i]));
     json_t *root = json_pack("{s:s, s:o, s:s}", "schema", "orthant.inspect/1", "run",
                              oa_json_string(s->run), "model_attention", s->attention);
     if (s->checkpoint >= 0)
-        json_object_set_new(root, "checkpoint", json_integer(s->checkpoint));
-    json_object_set_new(root, "tokens", token_names_json(s->queries));
+        oa_json_set(out->context, root, "checkpoint", json_integer(s->checkpoint));
+    oa_json_set(out->context, root, "tokens", token_names_json(out->context, s->queries));
     if (s->source)
-        json_object_set_new(root, "source_tokens", token_names_json(s->source));
-    json_object_set_new(root, "suggestion", any ? json_string(suggestion.s) : json_null());
-    json_object_set_new(root, "layers", layers);
+        oa_json_set(out->context, root, "source_tokens", token_names_json(out->context, s->source));
+    oa_json_set(out->context, root, "suggestion", any ? json_string(suggestion.s) : json_null());
+    oa_json_set(out->context, root, "layers", layers);
     oa_json_text(root, out);
     json_decref(root);
     oa_text_free(&suggestion);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "metrics/confusion.h"
 
-#include <stdlib.h>
+#include "base/json_write.h"
+
 #include <string.h>
 
 enum { MOST_COLUMNS = 20 }; /* classes, up to which the text has the matrix */
@@ -129,30 +130,30 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
 
 /* ---- JSON ---- */
 
-static json_t *matrix_json(const struct oa_confusion *k)
+static json_t *matrix_json(oa_context *c, const struct oa_confusion *k)
 {
     json_t *rows = json_array();
     for (int i = 0; i < k->classes; i++) {
         json_t *row = json_array();
         for (int j = 0; j < k->classes; j++)
-            json_array_append_new(row, json_integer(k->count[i * k->classes + j]));
-        json_array_append_new(rows, row);
+            oa_json_append(c, row, json_integer(k->count[i * k->classes + j]));
+        oa_json_append(c, rows, row);
     }
     return rows;
 }
 
-void oa_confusion_json(const struct oa_confusion *k, double unit, json_t *object)
+void oa_confusion_json(oa_context *c, const struct oa_confusion *k, double unit, json_t *object)
 {
     json_t *labels = json_array(), *classes = json_array();
     for (int i = 0; i < k->classes; i++) {
-        json_array_append_new(labels, oa_json_string(k->label[i]));
+        oa_json_append(c, labels, oa_json_string(k->label[i]));
         struct oa_f1 f = oa_f1_of_class(&k->of[i]);
-        json_array_append_new(
-            classes, json_pack("{s:o, s:f, s:f, s:f, s:I}", "label", oa_json_string(k->label[i]),
-                               "precision", unit * f.precision, "recall", unit * f.recall, "f1",
-                               unit * f.f1, "support", (json_int_t)k->of[i].expected));
+        oa_json_append(c, classes,
+                       json_pack("{s:o, s:f, s:f, s:f, s:I}", "label", oa_json_string(k->label[i]),
+                                 "precision", unit * f.precision, "recall", unit * f.recall, "f1",
+                                 unit * f.f1, "support", (json_int_t)k->of[i].expected));
     }
-    json_object_set_new(object, "labels", labels);
-    json_object_set_new(object, "confusion", k->count ? matrix_json(k) : json_null());
-    json_object_set_new(object, "by_class", classes);
+    oa_json_set(c, object, "labels", labels);
+    oa_json_set(c, object, "confusion", k->count ? matrix_json(c, k) : json_null());
+    oa_json_set(c, object, "by_class", classes);
 }

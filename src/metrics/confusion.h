@@ -29,6 +29,6 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
                        struct oa_text *out);
 /* Adds "labels", "confusion" (a row per expected label, or null without a matrix) and "by_class".
  */
-void oa_confusion_json(const struct oa_confusion *k, double unit, json_t *object);
+void oa_confusion_json(oa_context *c, const struct oa_confusion *k, double unit, json_t *object);
 
 #endif

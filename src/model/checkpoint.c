@@ -118,7 +118,7 @@ static enum oa_error flat_write(const struct oa_model *m, const struct store_arr
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
         e = oa_tensors_write_checksummed(m->context, path, f->array, flat_count(f, p), metadata);
-    free(form);
+    oa_free(form);
     oa_text_free(&options);
     return e;
 }

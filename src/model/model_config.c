@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * config.json: options of a run, form and vocabulary size of its model. */
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "model/model.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,9 +15,9 @@ static void config_print_texts(const char *key, char *const *name, long count, s
     oa_text_printf(out, "\"%s\": [", key);
     for (long i = 0; i < count; i++) {
         json_t *label = json_string(name[i]);
-        char *text = json_dumps(label, JSON_ENCODE_ANY);
+        char *text = oa_json_dump(out->context, label, JSON_ENCODE_ANY);
         oa_text_printf(out, "%s%s", i ? ", " : "", text ? text : "null");
-        free(text);
+        oa_free(text);
         json_decref(label);
     }
     oa_text_printf(out, "], ");
@@ -95,10 +95,11 @@ static enum oa_error config_read_form(oa_context *c, const char *path, json_t *r
                                           : NULL;
     if (!wrong)
         return OA_OK;
-    char *value = json_dumps(json_object_get(root, wrong), JSON_ENCODE_ANY);
+    json_t *found = json_object_get(root, wrong);
+    char *value = found ? oa_json_dump(c, found, JSON_ENCODE_ANY) : NULL;
     enum oa_error e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is %.64s, expected an integer from 1 to %d",
                               path, wrong, value ? value : "missing", INT32_MAX);
-    free(value);
+    oa_free(value);
     return e;
 }
 
@@ -110,11 +111,11 @@ static enum oa_error config_read(oa_context *c, const char *path, json_t *root,
     if (!json_is_object(o))
         return oa_fail(c, OA_FORMAT,
                        "%s: not a configuration of an Orthant model (\"options\" missing)", path);
-    char *text = json_dumps(o, 0);
+    char *text = oa_json_dump(c, o, 0);
     if (!text)
-        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
+        return OA_NO_MEMORY;
     enum oa_error e = oa_options_from_json(c, options, path, text);
-    free(text);
+    oa_free(text);
     if (e == OA_OK && options->model_width % options->model_heads)
         e = oa_fail(c, OA_ARGUMENT, "%s: model.heads = %ld does not divide model.width = %ld", path,
                     options->model_heads, options->model_width);

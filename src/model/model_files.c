@@ -2,12 +2,12 @@
  * model.safetensors. Frozen tensors are saved too, so that the file is self-contained; a projection
  * stored as fast transforms is saved as its matrix. On loading, all values are taken from the file,
  * except those matrices, which must match the ones generated from the seed. */
+#include "base/json_write.h"
 #include "base/safetensors.h"
 #include "model/model_identity.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAME = 160 };
@@ -111,9 +111,9 @@ static char *save_other_seeds(const struct oa_model *m)
     for (int i = 0; i < m->store.count; i++) {
         const struct oa_parameter *p = m->store.parameter[i];
         if (p->expand && p->seed != m->store.seed)
-            json_object_set_new(seeds, p->name, json_integer((json_int_t)p->seed));
+            oa_json_set(m->context, seeds, p->name, json_integer((json_int_t)p->seed));
     }
-    char *text = json_object_size(seeds) ? json_dumps(seeds, JSON_COMPACT) : NULL;
+    char *text = json_object_size(seeds) ? oa_json_dump(m->context, seeds, JSON_COMPACT) : NULL;
     json_decref(seeds);
     return text;
 }
@@ -154,8 +154,8 @@ static enum oa_error save_write(const struct model_saving *s, const struct oa_to
                                    NULL };
         e = oa_tensors_write_checksummed(m->context, path, s->array, s->count, metadata);
     }
-    free(identity);
-    free(drawn);
+    oa_free(identity);
+    oa_free(drawn);
     oa_text_free(&spec);
     return e;
 }

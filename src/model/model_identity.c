@@ -4,27 +4,29 @@
  * window of an attention). */
 #include "model/model_identity.h"
 
+#include "base/json_write.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Omitted for plain language models, as in files of old versions. */
-static void identity_add_form(json_t *own, const struct oa_model_form *f)
+static void identity_add_form(oa_context *c, json_t *own, const struct oa_model_form *f)
 {
     if (oa_is_language_model(f) && !f->segments)
         return;
-    json_object_set_new(own, "architecture", json_string(oa_architecture_name(f)));
-    json_object_set_new(own, "output", json_string(oa_output_name(f->output)));
-    json_object_set_new(own, "classes", json_integer(f->classes));
-    json_object_set_new(own, "segments", json_boolean(f->segments));
+    oa_json_set(c, own, "architecture", json_string(oa_architecture_name(f)));
+    oa_json_set(c, own, "output", json_string(oa_output_name(f->output)));
+    oa_json_set(c, own, "classes", json_integer(f->classes));
+    oa_json_set(c, own, "segments", json_boolean(f->segments));
     if (f->patch)
-        json_object_set_new(own, "patch", json_integer(f->patch));
+        oa_json_set(c, own, "patch", json_integer(f->patch));
     if (!f->labels)
         return;
     json_t *labels = json_array();
     for (long i = 0; i < f->classes; i++)
-        json_array_append_new(labels, json_string(f->labels[i]));
-    json_object_set_new(own, "labels", labels);
+        oa_json_append(c, labels, json_string(f->labels[i]));
+    oa_json_set(c, own, "labels", labels);
 }
 
 static json_t *identity_json(oa_context *c, const struct oa_options *o,
@@ -35,9 +37,9 @@ static json_t *identity_json(oa_context *c, const struct oa_options *o,
     oa_options_json(o, &text);
     json_t *all = text.s ? json_loads(text.s, 0, NULL) : NULL,
            *own = json_copy(json_object_get(all, "model"));
-    json_object_set_new(own, "seed", json_integer((json_int_t)oa_chance_seed(o, OA_CHANCE_INIT)));
-    json_object_set_new(own, "vocabulary", json_integer(f->vocabulary));
-    identity_add_form(own, f);
+    oa_json_set(c, own, "seed", json_integer((json_int_t)oa_chance_seed(o, OA_CHANCE_INIT)));
+    oa_json_set(c, own, "vocabulary", json_integer(f->vocabulary));
+    identity_add_form(c, own, f);
     json_decref(all);
     oa_text_free(&text);
     if (!own)
@@ -48,7 +50,7 @@ static json_t *identity_json(oa_context *c, const struct oa_options *o,
 char *oa_model_identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f)
 {
     json_t *own = identity_json(c, o, f);
-    char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
+    char *text = oa_json_dump(c, own, JSON_COMPACT);
     json_decref(own);
     return text;
 }

@@ -15,7 +15,7 @@
                      */
 
 /* JSON: options model.*, "seed", "vocabulary", form unless a language model. NULL after a failure;
- * free() it. */
+ * oa_free it. */
 char *oa_model_identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f);
 /* Refuses options that differ from the metadata `text` of `path`, by name. */
 enum oa_error oa_model_check_identity(oa_context *c, const char *path, const char *text,

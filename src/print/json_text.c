@@ -6,6 +6,8 @@
  */
 #include "print/print.h"
 
+#include "base/json_write.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +18,10 @@ static void add(const json_t *value, int depth, struct oa_text *out);
 static void add_string(const char *text, struct oa_text *out)
 {
     json_t *value = json_string(text);
-    char *quoted = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+    char *quoted = oa_json_dump(out->context, value, JSON_ENCODE_ANY);
     if (quoted)
         oa_text_add(out, quoted, strlen(quoted));
-    else
-        oa_fail(out->context, OA_NO_MEMORY, "no memory left to write JSON");
-    free(quoted);
+    oa_free(quoted);
     json_decref(value);
 }
 

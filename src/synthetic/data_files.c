@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "synthetic/data_files.h"
 
+#include "base/json_write.h"
+
 #include <string.h>
 
 enum { PIECE = 1 << 20 }; /* bytes that are written at a time */
@@ -111,7 +113,8 @@ enum oa_error oa_data_files_end(struct oa_data_files *f, enum oa_error so_far, j
         if (file->open)
             e = oa_new_file_finish(&file->file, e);
         if (file->open && e == OA_OK)
-            json_object_set_new(files, file->name, json_string(oa_digest_end(file->digest).hex));
+            oa_json_set(file->path.context, files, file->name,
+                        json_string(oa_digest_end(file->digest).hex));
         oa_free(file->digest);
         oa_text_free(&file->path);
         oa_text_free(&file->pending);

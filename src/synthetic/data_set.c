@@ -6,6 +6,7 @@
  */
 #include "base/checksum.h"
 #include "base/folder_lock.h"
+#include "base/json_write.h"
 #include "synthetic/data_files.h"
 
 #include <string.h>
@@ -89,10 +90,10 @@ static json_t *record_json(const struct data_set_making *m)
     json_t *examples = json_object(), *sizes = json_object();
     for (int i = 0; i < OA_SIZES; i++)
         if (p->size[i])
-            json_object_set_new(sizes, oa_size_names[i], json_integer(p->size[i]));
+            oa_json_set(m->context, sizes, oa_size_names[i], json_integer(p->size[i]));
     oa_drawing_thrown(m->drawing, &not_taken, &repeated);
     for (int i = 0; i < OA_DATA_SETS; i++)
-        json_object_set_new(examples, oa_set_names[i], json_integer(p->examples[i]));
+        oa_json_set(m->context, examples, oa_set_names[i], json_integer(p->examples[i]));
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o}", "task",
                      p->task->name, "version", ORTHANT_VERSION, "seed", (json_int_t)p->seed,
                      "options", sizes, "examples", examples, "thrown_away", "not_taken",
@@ -107,8 +108,8 @@ static enum oa_error write_record(const struct data_set_making *m, json_t *recor
                                   json_t *files)
 {
     struct oa_text path;
-    json_object_set_new(record, "complete", json_boolean(complete));
-    json_object_set(record, "files", files);
+    oa_json_set(m->context, record, "complete", json_boolean(complete));
+    oa_json_set(m->context, record, "files", json_incref(files));
     oa_text_init(&path, m->context);
     oa_text_printf(&path, "%s/%s", m->folder, OA_DATA_RECORD);
     enum oa_error e = oa_status(m->context);
@@ -125,11 +126,11 @@ static json_t *all_names(const struct data_set_making *m, json_t *old)
     json_t *names = json_object();
     const char *name;
     json_t *value;
-    json_object_foreach(old, name, value) json_object_set_new(names, name, json_null());
+    json_object_foreach(old, name, value) oa_json_set(m->context, names, name, json_null());
     for (int i = 0; i < OA_DATA_SETS; i++)
         for (int j = 0; j < OA_FILES_OF_PART; j++)
             if (m->files[i].file[j].open)
-                json_object_set_new(names, m->files[i].file[j].name, json_null());
+                oa_json_set(m->context, names, m->files[i].file[j].name, json_null());
     return names;
 }
 

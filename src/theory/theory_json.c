@@ -3,43 +3,45 @@
 #include "theory/theory.h"
 
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "print/print.h"
 
 #include <jansson.h>
 #include <math.h>
 
-static json_t *proposition_object(const struct oa_theory_finding *f)
+static json_t *proposition_object(oa_context *c, const struct oa_theory_finding *f)
 {
     json_t *o =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "part", oa_part_title(f->part), "name", f->name,
                   "proposition", f->proposition, "meaning", f->meaning, "claimed", f->claimed);
-    json_object_set_new(o, "claim", oa_json_number(f->claim));
-    json_object_set_new(o, "formula", json_string(f->formula));
-    json_object_set_new(o, "law", oa_json_number(f->law));
-    json_object_set_new(o, "asymptotic", json_boolean(f->asymptotic));
-    json_object_set_new(o, "measured", oa_json_number(f->measured));
-    json_object_set_new(o, "standard_error", oa_json_number(f->error));
-    json_object_set_new(o, "holds", json_boolean(f->holds));
-    json_object_set_new(o, "verdict", json_string(f->verdict));
+    oa_json_set(c, o, "claim", oa_json_number(f->claim));
+    oa_json_set(c, o, "formula", json_string(f->formula));
+    oa_json_set(c, o, "law", oa_json_number(f->law));
+    oa_json_set(c, o, "asymptotic", json_boolean(f->asymptotic));
+    oa_json_set(c, o, "measured", oa_json_number(f->measured));
+    oa_json_set(c, o, "standard_error", oa_json_number(f->error));
+    oa_json_set(c, o, "holds", json_boolean(f->holds));
+    oa_json_set(c, o, "verdict", json_string(f->verdict));
     return o;
 }
 
-static json_t *number_array(const double *x, int n)
+static json_t *number_array(oa_context *c, const double *x, int n)
 {
     json_t *array = json_array();
     for (int i = 0; i < n; i++)
-        json_array_append_new(array, oa_json_number(x[i]));
+        oa_json_append(c, array, oa_json_number(x[i]));
     return array;
 }
 
-static json_t *plot_object(const struct oa_plot *p)
+static json_t *plot_object(oa_context *c, const struct oa_plot *p)
 {
     json_t *curves = json_array();
     for (int i = 0; i < p->curves; i++) {
-        const struct oa_curve *c = &p->curve[i];
-        json_array_append_new(curves, json_pack("{s:s, s:b, s:o, s:o}", "name", c->name, "measured",
-                                                (int)c->dots, "x", number_array(c->x, c->count),
-                                                "y", number_array(c->y, c->count)));
+        const struct oa_curve *k = &p->curve[i];
+        oa_json_append(c, curves,
+                       json_pack("{s:s, s:b, s:o, s:o}", "name", k->name, "measured", (int)k->dots,
+                                 "x", number_array(c, k->x, k->count), "y",
+                                 number_array(c, k->y, k->count)));
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "part", oa_part_title(p->part), "name",
                      p->name, "title", p->title, "x", p->x_label, "y", p->y_label, "curves",
@@ -50,9 +52,9 @@ void oa_theory_json(const struct oa_theory_results *t, struct oa_text *out)
 {
     json_t *findings = json_array(), *plots = json_array();
     for (int i = 0; i < t->findings; i++)
-        json_array_append_new(findings, proposition_object(&t->finding[i]));
+        oa_json_append(out->context, findings, proposition_object(out->context, &t->finding[i]));
     for (int i = 0; i < t->plots; i++)
-        json_array_append_new(plots, plot_object(&t->plot[i]));
+        oa_json_append(out->context, plots, plot_object(out->context, &t->plot[i]));
     json_t *root =
         json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", "orthant.theory/1", "width",
                   (json_int_t)t->d, "heads", (json_int_t)t->heads, "head_width", (json_int_t)t->k,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/fingerprint.h"
 
+#include "base/json_write.h"
+
 #include <string.h>
 
 static void add_option_value(oa_context *c, json_t *fingerprint, const struct oa_option_row *row,
@@ -12,13 +14,14 @@ static void add_option_value(oa_context *c, json_t *fingerprint, const struct oa
         return;
     oa_text_init(&value, c);
     oa_options_get(c, o, key, &value);
-    json_object_set_new(fingerprint, key, json_string(value.s ? value.s : ""));
+    oa_json_set(c, fingerprint, key, json_string(value.s ? value.s : ""));
     oa_text_free(&value);
 }
 
-static void add_digest_value(json_t *fingerprint, const char *key, const struct oa_digest *digest)
+static void add_digest_value(oa_context *c, json_t *fingerprint, const char *key,
+                             const struct oa_digest *digest)
 {
-    json_object_set_new(fingerprint, key, json_sprintf("sha256:%s", digest->hex));
+    oa_json_set(c, fingerprint, key, json_sprintf("sha256:%s", digest->hex));
 }
 
 static enum oa_error add_data_digests(oa_context *c, json_t *fingerprint,
@@ -28,13 +31,13 @@ static enum oa_error add_data_digests(oa_context *c, json_t *fingerprint,
                                 validation = oa_workload_side(w, OA_VALIDATION).digest;
     struct oa_extent test = oa_workload_side(w, OA_TEST);
     OA_TRY(oa_tokenizer_digest(c, w->tokenizer, &tokenizer));
-    add_digest_value(fingerprint, "training text", &training);
-    add_digest_value(fingerprint, "validation text", &validation);
-    add_digest_value(fingerprint, "tokenizer", &tokenizer);
+    add_digest_value(c, fingerprint, "training text", &training);
+    add_digest_value(c, fingerprint, "validation text", &validation);
+    add_digest_value(c, fingerprint, "tokenizer", &tokenizer);
     if (test.targets > 0) /* older folders do not record it */
-        add_digest_value(fingerprint, OA_TEST_DATA, &test.digest);
+        add_digest_value(c, fingerprint, OA_TEST_DATA, &test.digest);
     if (w->start.hex[0]) /* older folders do not record it */
-        add_digest_value(fingerprint, "first values", &w->start);
+        add_digest_value(c, fingerprint, "first values", &w->start);
     return OA_OK;
 }
 
@@ -45,7 +48,7 @@ enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o,
     struct oa_options settled = *o;
     oa_workload_settle(w, &settled);
     *out = json_object();
-    json_object_set_new(*out, "numbers version", json_sprintf("%d", OA_NUMBERS_VERSION));
+    oa_json_set(c, *out, "numbers version", json_sprintf("%d", OA_NUMBERS_VERSION));
     OA_TRY(add_data_digests(c, *out, w));
     for (int i = 0; (row = oa_option_at(i)); i++)
         add_option_value(c, *out, row, &settled);
@@ -72,7 +75,8 @@ static json_t *with_all_options(oa_context *c, const json_t *fingerprint)
         plain.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
         add_option_value(c, all, row, &plain);
-    json_object_update(all, (json_t *)(uintptr_t)fingerprint);
+    if (json_object_update(all, (json_t *)(uintptr_t)fingerprint) != 0)
+        oa_fail(c, OA_NO_MEMORY, "out of memory for comparing options");
     return all;
 }
 

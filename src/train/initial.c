@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/initial.h"
 
+#include "base/json_write.h"
 #include "model/pretrained.h"
 
 #include <jansson.h>
@@ -170,28 +171,30 @@ enum oa_error oa_initial_log(oa_context *c, const struct oa_options *o, const st
 
 /* ---- init.json ---- */
 
-static json_t *taken_json(const struct oa_fitting *f)
+static json_t *taken_json(oa_context *c, const struct oa_fitting *f)
 {
     json_t *o = json_pack("{s:s}", "tensor", f->to->name);
     if (strcmp(f->from->name, f->to->name) != 0)
-        json_object_set_new(o, "from", json_string(f->from->name));
+        oa_json_set(c, o, "from", json_string(f->from->name));
     if (f->fit == OA_FIT_ROWS) {
-        json_object_set_new(o, "rows", json_integer(f->rows));
-        json_object_set_new(o, "of", json_integer(f->to->dim[0]));
+        oa_json_set(c, o, "rows", json_integer(f->rows));
+        oa_json_set(c, o, "of", json_integer(f->to->dim[0]));
     }
     return o;
 }
 
 static json_t *initial_json(const struct oa_initial *i, const struct oa_workload *w)
 {
+    oa_context *c = i->transfer.to->context;
     json_t *taken = json_array(), *left = json_array();
     for (int k = 0; k < i->transfer.count; k++) {
         const struct oa_fitting *f = &i->transfer.item[k];
         if (f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS)
-            json_array_append_new(taken, taken_json(f));
+            oa_json_append(c, taken, taken_json(c, f));
         else
-            json_array_append_new(left, json_pack("{s:s, s:s}", "tensor", f->to->name, "because",
-                                                  oa_fit_reason(f->fit)));
+            oa_json_append(
+                c, left,
+                json_pack("{s:s, s:s}", "tensor", f->to->name, "because", oa_fit_reason(f->fit)));
     }
     return json_pack("{s:s, s:o, s:o, s:o}", "from", i->transfer.to->options.train_init, "model",
                      json_sprintf("sha256:%s", w->start.hex), "taken", taken, "not_taken", left);
@@ -204,10 +207,11 @@ enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_worklo
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, OA_INITIAL_FILE));
     json_t *root = initial_json(i, w);
-    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    enum oa_error e = text ? oa_file_write(c, path, text, strlen(text))
-                           : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
-    free(text);
+    char *text = oa_json_dump(c, root, JSON_INDENT(1));
+    enum oa_error e = oa_status(c);
+    if (e == OA_OK)
+        e = oa_file_write(c, path, text, strlen(text));
+    oa_free(text);
     json_decref(root);
     return e;
 }

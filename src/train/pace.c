@@ -3,10 +3,10 @@
 #include "train/pace.h"
 
 #include "base/checksum.h"
+#include "base/json_write.h"
 #include "train/train.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- levels and steps ---- */
@@ -64,13 +64,13 @@ enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *c
         return OA_OK;
     json_t *root = json_object(), *began = json_array();
     for (int i = 0; i < p->levels; i++)
-        json_array_append_new(began, json_integer(p->began[i]));
-    json_object_set_new(root, "seconds", p->budget > 0 ? json_real(p->budget) : json_null());
-    json_object_set_new(root, "clock", json_string(clock));
-    json_object_set_new(root, "steps", p->steps >= 0 ? json_integer(p->steps) : json_null());
-    json_object_set_new(root, "began", began);
+        oa_json_append(c, began, json_integer(p->began[i]));
+    oa_json_set(c, root, "seconds", p->budget > 0 ? json_real(p->budget) : json_null());
+    oa_json_set(c, root, "clock", json_string(clock));
+    oa_json_set(c, root, "steps", p->steps >= 0 ? json_integer(p->steps) : json_null());
+    oa_json_set(c, root, "began", began);
     if (p->changed)
-        json_object_set_new(root, "budget_changed_after_step", json_integer(p->changed));
+        oa_json_set(c, root, "budget_changed_after_step", json_integer(p->changed));
     enum oa_error e = oa_checksummed_write(c, path, root);
     json_decref(root);
     return e;

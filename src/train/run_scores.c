@@ -18,8 +18,11 @@ static double score_value(const json_t *x)
 json_t *oa_run_scores_json(const struct oa_measure *measures, const double scores[OA_MEASURES])
 {
     json_t *object = json_object();
-    for (int i = 1; i < oa_measures_count(measures); i++)
-        json_object_set_new(object, measures[i].name, oa_json_number(scores[i]));
+    for (int i = 1; object && i < oa_measures_count(measures); i++)
+        if (json_object_set_new(object, measures[i].name, oa_json_number(scores[i])) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
     return object;
 }
 
@@ -37,14 +40,13 @@ json_t *oa_run_test_json(const struct oa_measure *measures, const struct oa_test
 {
     if (!test->made)
         return json_null();
-    json_t *o =
-        json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", oa_json_number(test->targets), "loss",
-                  oa_json_number(test->loss), "perplexity", oa_json_number(test->perplexity),
-                  "bits_per_character", oa_json_number(test->bits_per_character), "bits_per_byte",
-                  oa_json_number(test->bits_per_byte));
-    if (oa_measures_count(measures) > 1)
-        json_object_set_new(o, "scores", oa_run_scores_json(measures, test->scores));
-    return o;
+    bool others = oa_measures_count(measures) > 1;
+    return json_pack(others ? "{s:o, s:o, s:o, s:o, s:o, s:o}" : "{s:o, s:o, s:o, s:o, s:o}",
+                     "tokens", oa_json_number(test->targets), "loss", oa_json_number(test->loss),
+                     "perplexity", oa_json_number(test->perplexity), "bits_per_character",
+                     oa_json_number(test->bits_per_character), "bits_per_byte",
+                     oa_json_number(test->bits_per_byte), "scores",
+                     others ? oa_run_scores_json(measures, test->scores) : NULL);
 }
 
 void oa_run_test_read(const struct oa_measure *measures, const json_t *object,

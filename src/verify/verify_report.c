@@ -5,6 +5,7 @@
 #include "verify/verify.h"
 
 #include "base/json_read.h"
+#include "base/json_write.h"
 
 #include <math.h>
 
@@ -117,20 +118,20 @@ void oa_proof_json(const struct oa_proof *p, struct oa_text *out)
            *left_out = json_array();
     long passed = p->checks - p->failures - p->inconclusives;
     for (int i = 0; i < p->lines; i++)
-        json_array_append_new(lines, line_object(&p->line[i]));
+        oa_json_append(out->context, lines, line_object(&p->line[i]));
     for (int i = 0; i < p->failures; i++)
-        json_array_append_new(failures, check_object(&p->failure[i]));
+        oa_json_append(out->context, failures, check_object(&p->failure[i]));
     for (int i = 0; i < p->inconclusives; i++) {
         const struct oa_check *f = &p->inconclusive[i];
-        json_array_append_new(left_out,
-                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "subject", f->subject,
-                                        "spec", f->spec, "mode", f->mode, "precision", f->precision,
-                                        "why", f->what, "rounding", oa_json_number(f->bound)));
+        oa_json_append(out->context, left_out,
+                       json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "subject", f->subject, "spec",
+                                 f->spec, "mode", f->mode, "precision", f->precision, "why",
+                                 f->what, "rounding", oa_json_number(f->bound)));
     }
     for (int i = 0; i < p->refusals; i++)
-        json_array_append_new(refusals,
-                              json_pack("{s:s, s:s, s:s}", "spec", p->refusal[i].spec, "mode",
-                                        p->refusal[i].mode, "sentence", p->refusal[i].sentence));
+        oa_json_append(out->context, refusals,
+                       json_pack("{s:s, s:s, s:s}", "spec", p->refusal[i].spec, "mode",
+                                 p->refusal[i].mode, "sentence", p->refusal[i].sentence));
     json_t *all = json_pack("{s:b, s:i, s:I, s:I, s:i, s:i, s:f, s:o, s:o, s:o, s:o}", "quick",
                             p->quick, "attentions", p->spec_count, "checks", (json_int_t)p->checks,
                             "passed", (json_int_t)passed, "failed", p->failures, "not_judged",
