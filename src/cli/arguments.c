@@ -121,7 +121,7 @@ static bool unknown_option(struct call *call, const char *name, size_t length)
 
 static void record_given(struct call *call, const char *name, const char *value)
 {
-    call->given[call->givens++] = (struct given_option){ .name = name, .value = value };
+    call->given[call->givens++] = (struct given_option){ name, .value = value };
 }
 
 /* The value of an option at argv[*i], after = or in the next word. NULL after an error. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * cli: the program. A table of commands (commands.c), one file each. The same table and the
  * library's table of options make the parser, --help, the manual pages and the completion of
  * shells, so none of them can be out of date.
  *
  *     main.c → arguments.c (words into a struct call) → command_NAME.c → orthant.h
  *
- * Results go to standard output, everything else to standard error.
- */
+ * Results go to standard output, everything else to standard error. */
 #ifndef ORTHANT_CLI_H
 #define ORTHANT_CLI_H
 

@@ -25,31 +25,18 @@ static enum oa_error run_attend(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "in",
-      .argument = "FILE",
+    { "in", "FILE",
       .help = "safetensors file with x; optionally memory, lengths, word_ids, dy and parameters" },
-    { .name = "out",
-      .argument = "FILE",
-      .help = "safetensors file to write: y, and with dy the gradients" },
-    { .name = "heads",
-      .argument = "N",
-      .fallback = "0",
-      .help = "attention heads; 0 = the metadata key \"heads\" of the input file" },
-    { .name = "causal", .help = "causal mask: no token sees a later one" },
-    { .name = "precision",
-      .argument = "NAME",
-      .fallback = "f32",
-      .help = "arithmetic: f32, bf16 or f64",
+    { "out", "FILE", .help = "safetensors file to write: y, and with dy the gradients" },
+    { "heads", "N", .help = "attention heads; 0 = the metadata key \"heads\" of the input file",
+      .fallback = "0" },
+    { "causal", .help = "causal mask: no token sees a later one" },
+    { "precision", "NAME", .help = "arithmetic: f32, bf16 or f64", .fallback = "f32",
       .words = "f32|bf16|f64" },
-    { .name = "seed",
-      .argument = "N",
-      .fallback = "1",
-      .help = "seed of parameters that the input file lacks" },
-    { .name = "weights",
-      .help = "also write the attention weights of every head, computed by the plain "
-              "implementation in double precision" },
-    { .name = "steps",
-      .help = "compute y by decoding, one token at a time; needs --causal or a memory" },
+    { "seed", "N", .help = "seed of parameters that the input file lacks", .fallback = "1" },
+    { "weights", .help = "also write the attention weights of every head, computed by the plain "
+                         "implementation in double precision" },
+    { "steps", .help = "compute y by decoding, one token at a time; needs --causal or a memory" },
     { .name = NULL },
 };
 

@@ -142,49 +142,32 @@ static enum oa_error run_bench(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "peak",
-      .help = "measure only the machine: arithmetic and memory bandwidth, one core and all "
-              "threads" },
-    { .name = "step",
-      .help = "time a training step of the run that --config and --section.key describe" },
-    { .name = "decode",
-      .help = "time token-by-token generation of the model that --config and --section.key "
-              "describe" },
-    { .name = "kernels", .help = "time every version of every kernel against plain C" },
-    { .name = "attention",
-      .argument = "SPEC",
+    { "peak", .help = "measure only the machine: arithmetic and memory bandwidth, one core and all "
+                      "threads" },
+    { "step", .help = "time a training step of the run that --config and --section.key describe" },
+    { "decode", .help =
+                    "time token-by-token generation of the model that --config and --section.key "
+                    "describe" },
+    { "kernels", .help = "time every version of every kernel against plain C" },
+    { "attention", "SPEC",
       .help = "attention to time; repeat for several (default: every mechanism, with --decode "
               "model.attention); all = every mechanism, not with --decode" },
-    { .name = "lengths",
-      .argument = "LIST",
-      .fallback = "128,256,512,1024,2048",
-      .help = "sequence lengths, in tokens" },
-    { .name = "tokens",
-      .argument = "N",
-      .fallback = "4096",
-      .help = "tokens per pass: as many sequences as fit, at least one" },
-    { .name = "width", .argument = "N", .fallback = "256", .help = "width of the layer" },
-    { .name = "heads", .argument = "N", .fallback = "4", .help = "heads of the layer" },
-    { .name = "precision",
-      .argument = "NAME",
-      .fallback = "f32",
-      .help = "arithmetic: f32, bf16 or f64",
+    { "lengths", "LIST", .help = "sequence lengths, in tokens",
+      .fallback = "128,256,512,1024,2048" },
+    { "tokens", "N", .help = "tokens per pass: as many sequences as fit, at least one",
+      .fallback = "4096" },
+    { "width", "N", .help = "width of the layer", .fallback = "256" },
+    { "heads", "N", .help = "heads of the layer", .fallback = "4" },
+    { "precision", "NAME", .help = "arithmetic: f32, bf16 or f64", .fallback = "f32",
       .words = "f32|bf16|f64" },
-    { .name = "clock",
-      .argument = "NAME",
-      .fallback = "wall",
-      .help = "wall, or processor: processor time of all threads, relative to the peak of one "
-              "core",
-      .words = "wall|processor" },
-    { .name = "sequences",
-      .argument = "LIST",
-      .fallback = "1,8",
-      .help = "with --decode: numbers of sequences generated in parallel" },
-    { .name = "after",
-      .argument = "N",
-      .fallback = "0",
-      .help = "with --decode: tokens of context before those that are timed" },
-    { .name = "bidirectional", .help = "every token sees every token (default: causal)" },
+    { "clock", "NAME",
+      .help = "wall, or processor: processor time of all threads, relative to the peak of one core",
+      .fallback = "wall", .words = "wall|processor" },
+    { "sequences", "LIST", .help = "with --decode: numbers of sequences generated in parallel",
+      .fallback = "1,8" },
+    { "after", "N", .help = "with --decode: tokens of context before those that are timed",
+      .fallback = "0" },
+    { "bidirectional", .help = "every token sees every token (default: causal)" },
     { .name = NULL },
 };
 
@@ -204,8 +187,7 @@ const struct command command_bench = {
         "length takes four times as long.\n"
         "--step times training steps of a run by part of the model and by operation, forward and "
         "backward, next to a lower bound (in JSON \"floor\"): the time that the arithmetic or the "
-        "memory "
-        "traffic takes at the machine's peak rates. Look at what takes many times its lower "
+        "memory traffic takes at the machine's peak rates. Look at what takes many times its lower "
         "bound. If other programs use more than 15 % of the processor, a notice says so, and "
         "unless --clock is given times are processor time.\n"
         "--decode times generation steps, one token per sequence, with an untrained model: "

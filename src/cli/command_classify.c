@@ -26,20 +26,16 @@ static enum oa_error run_classify(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "data",
-      .argument = "FILES",
+    { "data", "FILES",
       .help = "text files or images (*.bin), separated by commas, instead of standard input" },
-    { .name = "columns",
-      .argument = "LIST",
+    { "columns", "LIST",
       .help = "tab-separated columns with the text, or with the two texts of a pair: numbers "
               "from 1, or names from line 1; 3+4 joins two columns" },
-    { .name = "batch",
-      .argument = "N",
-      .fallback = "32",
-      .help = "texts per batch, 1 to 1024; the results are the same" },
-    { .name = "scores",
-      .help = "append the probability of every class, separated by tabs, and print the class "
-              "names first" },
+    { "batch", "N", .help = "texts per batch, 1 to 1024; the results are the same",
+      .fallback = "32" },
+    { "scores", .help =
+                    "append the probability of every class, separated by tabs, and print the class "
+                    "names first" },
     { .name = NULL },
 };
 

@@ -14,15 +14,12 @@ static enum oa_error run_eval(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "data",
-      .argument = "FILES",
+    { "data", "FILES",
       .help = "text files, token ids (*.bin) or examples, separated by commas (default: the test "
               "data of the run, else its validation data)" },
-    { .name = "columns",
-      .argument = "LIST",
+    { "columns", "LIST",
       .help = "columns of --data, as in data.columns (default: those of the run)" },
-    { .name = "unknown-labels",
-      .argument = "WORD",
+    { "unknown-labels", "WORD",
       .help = "classify: examples with a label that training lacks: count as wrong, or refuse "
               "(default: data.unknown_labels of the run)",
       .words = "wrong|refuse" },
@@ -37,10 +34,9 @@ const struct command command_eval = {
         "Language models predict every token of the text except the first once, from at most "
         "model.context tokens before it. Perplexity depends on the tokenizer; bits per character "
         "and bits per byte can be compared between tokenizers.\n"
-        "Runs of other tasks are evaluated with the metrics of their task ('orthant list "
-        "tasks'), on their test data if they have any, else on their validation data. "
-        "Classification also prints the confusion matrix and precision, recall, F1 and support "
-        "of each class.",
+        "Runs of other tasks are evaluated with the metrics of their task ('orthant list tasks'), "
+        "on their test data if they have any, else on their validation data. Classification also "
+        "prints the confusion matrix and precision, recall, F1 and support of each class.",
     .examples = "$ orthant eval runs/a\n$ orthant eval runs/a --data other.txt",
     .flags = flags,
     .see = "train generate",

@@ -3,7 +3,7 @@
 
 static enum oa_error run_evidence(struct call *call)
 {
-    struct oa_evidence_request r = { .name = (const char *const *)call->word,
+    struct oa_evidence_request r = { (const char *const *)call->word,
                                      .names = call->words,
                                      .experiments = flag_value(call, "experiments"),
                                      .data = flag_value(call, "data"),
@@ -22,24 +22,16 @@ static enum oa_error run_evidence(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "experiments",
-      .argument = "DIR",
-      .fallback = "experiments",
-      .help = "folder with the experiments (*.yaml)" },
-    { .name = "data",
-      .argument = "DIR",
-      .fallback = "data",
-      .help = "folder with the data files that experiments name" },
-    { .name = "out",
-      .argument = "DIR",
-      .fallback = "evidence",
-      .help = "folder of runs and results" },
-    { .name = "page",
-      .argument = "FILE",
-      .fallback = "docs/evidence.md",
-      .help = "report to write; a JSON file and a folder of charts get the same name" },
-    { .name = "list", .help = "print the experiments and their verdicts; run and write nothing" },
-    { .name = "no-run", .help = "write the report from the existing results; run nothing" },
+    { "experiments", "DIR", .help = "folder with the experiments (*.yaml)",
+      .fallback = "experiments" },
+    { "data", "DIR", .help = "folder with the data files that experiments name",
+      .fallback = "data" },
+    { "out", "DIR", .help = "folder of runs and results", .fallback = "evidence" },
+    { "page", "FILE",
+      .help = "report to write; a JSON file and a folder of charts get the same name",
+      .fallback = "docs/evidence.md" },
+    { "list", .help = "print the experiments and their verdicts; run and write nothing" },
+    { "no-run", .help = "write the report from the existing results; run nothing" },
     { .name = NULL },
 };
 
@@ -50,11 +42,10 @@ const struct command command_evidence = {
              "--no-run [--experiments DIR] [--out DIR] [--page FILE]\n"
              "--list [--experiments DIR] [--out DIR]",
     .text =
-        "An experiment is a YAML file: the configuration of a comparison, as compare reads it, "
-        "and a section 'claim' with what was published, where to get the data, and predictions "
-        "such as \"random worse than softmax\". It may have variants, each a comparison of its "
-        "own, e.g. with other numbers of heads. docs/evidence-experiments.md describes the "
-        "file.\n"
+        "An experiment is a YAML file: the configuration of a comparison, as compare reads it, and "
+        "a section 'claim' with what was published, where to get the data, and predictions such as "
+        "\"random worse than softmax\". It may have variants, each a comparison of its own, e.g. "
+        "with other numbers of heads. docs/evidence-experiments.md describes the file.\n"
         "Runs the named experiments, or all. Interrupted comparisons continue, completed ones "
         "are not run again. Before the first run predictions, options and the SHA-256 of the "
         "data are recorded; if they change afterwards, the experiment is refused. Data are not "

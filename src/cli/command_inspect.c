@@ -19,16 +19,11 @@ static enum oa_error run_inspect(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "text",
-      .argument = "TEXT",
-      .help = "text for the model, no longer than its context" },
-    { .name = "target",
-      .argument = "TEXT",
+    { "text", "TEXT", .help = "text for the model, no longer than its context" },
+    { "target", "TEXT",
       .help = "text for the decoder of an encoder-decoder model, or second text of a pair" },
-    { .name = "out",
-      .argument = "FILE",
-      .fallback = "inspect.html",
-      .help = "HTML page with the attention maps; with --json written only if given" },
+    { "out", "FILE", .help = "HTML page with the attention maps; with --json written only if given",
+      .fallback = "inspect.html" },
     { .name = NULL },
 };
 

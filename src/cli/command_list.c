@@ -27,7 +27,7 @@ static enum oa_error run_list(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "markdown",
+    { "markdown",
       .help = "everything about every mechanism, and the attention language, as Markdown" },
     { .name = NULL },
 };

@@ -52,9 +52,7 @@ static enum oa_error run_man(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "out",
-      .argument = "DIR",
-      .help = "write the pages of all commands into this folder" },
+    { "out", "DIR", .help = "write the pages of all commands into this folder" },
     { .name = NULL },
 };
 

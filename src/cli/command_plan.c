@@ -20,25 +20,16 @@ static enum oa_error run_plan(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "attention",
-      .argument = "SPEC",
+    { "attention", "SPEC",
       .help = "attention to plan for; repeat for several (default: model.attention)" },
-    { .name = "task",
-      .argument = "NAME",
-      .key = "data.task",
-      .help = "task to learn; see 'orthant list tasks'" },
-    { .name = "init",
-      .argument = "RUN",
-      .key = "train.init",
-      .help = "trained run or comparison whose tokenizer is used" },
-    { .name = "ranks",
-      .argument = "N",
-      .key = "cluster.ranks",
-      .help = "also plan for 2 … N ranks that train together, where they divide train.accumulate" },
-    { .name = "compare.ranks",
-      .argument = "N",
-      .key = "compare.ranks",
-      .help = "plan for a comparison that trains each run on N ranks" },
+    { "task", "NAME", .help = "task to learn; see 'orthant list tasks'", .key = "data.task" },
+    { "init", "RUN", .help = "trained run or comparison whose tokenizer is used",
+      .key = "train.init" },
+    { "ranks", "N",
+      .help = "also plan for 2 … N ranks that train together, where they divide train.accumulate",
+      .key = "cluster.ranks" },
+    { "compare.ranks", "N", .help = "plan for a comparison that trains each run on N ranks",
+      .key = "compare.ranks" },
     { .name = NULL },
 };
 
@@ -53,9 +44,8 @@ const struct command command_plan = {
         "rows and layers run and the time is scaled by the work of each operation; the output "
         "says so. On a busy machine it prints a notice and gives processor time.\n"
         "--ranks N estimates 2 … N machines like this one, or processes, started by mpirun or "
-        "srun: the time of a step, the share of it that waits for the network "
-        "(cluster.bandwidth, cluster.latency), the bytes that each rank sends, and the memory of "
-        "each.",
+        "srun: the time of a step, the share of it that waits for the network (cluster.bandwidth, "
+        "cluster.latency), the bytes that each rank sends, and the memory of each.",
     .examples = "$ orthant plan --attention softmax --attention random --model.context 1024\n"
                 "$ orthant plan --config small.yaml --train.precision bf16\n"
                 "$ orthant plan --ranks 8 --train.accumulate 8 --cluster.bandwidth 25",

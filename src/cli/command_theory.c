@@ -29,7 +29,7 @@ static enum oa_error run_theory(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "out", .argument = "FILE", .help = "HTML page to write, with charts" },
+    { "out", "FILE", .help = "HTML page to write, with charts" },
     { .name = NULL },
 };
 

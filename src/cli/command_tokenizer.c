@@ -100,21 +100,13 @@ static enum oa_error run_tokenizer(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "kind",
-      .argument = "KIND",
-      .fallback = "bpe:1000",
-      .help = "train: char, byte, bpe:N or word:N (N tokens)" },
-    { .name = "data",
-      .argument = "FILES",
+    { "kind", "KIND", .help = "train: char, byte, bpe:N or word:N (N tokens)",
+      .fallback = "bpe:1000" },
+    { "data", "FILES",
       .help = "train: text files, separated by commas; encode, decode: file to read instead of "
               "standard input" },
-    { .name = "out",
-      .argument = "FILE",
-      .fallback = "tokenizer.json",
-      .help = "train: file to write" },
-    { .name = "text",
-      .argument = "TEXT",
-      .help = "encode, decode: text to use instead of standard input" },
+    { "out", "FILE", .help = "train: file to write", .fallback = "tokenizer.json" },
+    { "text", "TEXT", .help = "encode, decode: text to use instead of standard input" },
     { .name = NULL },
 };
 

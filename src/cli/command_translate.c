@@ -32,12 +32,10 @@ static enum oa_error run_translate(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "beam", .argument = "N", .key = "decode.beam", .help = "beam width; 1 = greedy" },
-    { .name = "nbest",
-      .argument = "N",
-      .help = "print the N best of each line as \"number ||| text ||| log p\"" },
-    { .name = "scores", .help = "print log p and a tab before each line" },
-    { .name = "alignment", .help = "append word alignments to each line, as \" ||| 0-0 2-1\"" },
+    { "beam", "N", .help = "beam width; 1 = greedy", .key = "decode.beam" },
+    { "nbest", "N", .help = "print the N best of each line as \"number ||| text ||| log p\"" },
+    { "scores", .help = "print log p and a tab before each line" },
+    { "alignment", .help = "append word alignments to each line, as \" ||| 0-0 2-1\"" },
     { .name = NULL },
 };
 

@@ -10,7 +10,7 @@ static enum oa_error run_verify(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "quick", .help = "fewer variants and draws: seconds instead of minutes" },
+    { "quick", .help = "fewer variants and draws: seconds instead of minutes" },
     { .name = NULL },
 };
 

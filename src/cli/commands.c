@@ -37,22 +37,17 @@ static const struct command *const commands[] = {
 };
 
 static const struct flag common[] = {
-    { .name = "config",
-      .argument = "FILE",
+    { "config", "FILE",
       .help = "read options from a YAML file; those on the command line override it" },
-    { .name = "dump-config", .help = "print all options as YAML and exit" },
-    { .name = "threads",
-      .argument = "N",
-      .fallback = "0",
-      .help = "threads, 0 to 1024; 0 = all cores available to the process" },
-    { .name = "isa",
-      .argument = "NAME",
-      .fallback = "auto",
+    { "dump-config", .help = "print all options as YAML and exit" },
+    { "threads", "N", .help = "threads, 0 to 1024; 0 = all cores available to the process",
+      .fallback = "0" },
+    { "isa", "NAME",
       .help = "highest instruction set to use: auto, ref (plain C), avx2, avx512, amx",
-      .words = "auto|ref|avx2|avx512|amx" },
-    { .name = "json", .help = "print results as JSON" },
-    { .name = "quiet", .help = "print no progress" },
-    { .name = "help", .help = "print this help" },
+      .fallback = "auto", .words = "auto|ref|avx2|avx512|amx" },
+    { "json", .help = "print results as JSON" },
+    { "quiet", .help = "print no progress" },
+    { "help", .help = "print this help" },
     { .name = NULL },
 };
 

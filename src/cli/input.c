@@ -45,8 +45,7 @@ static bool make_room(struct input *in)
 }
 
 /* Bytes that were added; 0 at the end and when a stop was asked for, -1 after an error (errno;
- * EFBIG: too much is held).
- */
+ * EFBIG: too much is held). */
 static ssize_t read_more(struct input *in)
 {
     ssize_t n;

@@ -3,8 +3,7 @@
  * program ends with 128 + the signal. A second SIGINT or SIGTERM exits at once; a second SIGHUP or
  * SIGPIPE does not: the kernel and the shell both send SIGHUP, and every write to a closed pipe
  * raises SIGPIPE. SIGHUP and SIGPIPE stay ignored if they were (nohup). SIGXFSZ is ignored: a write
- * beyond ulimit -f then fails with a message instead of killing the program.
- */
+ * beyond ulimit -f then fails with a message instead of killing the program. */
 #include "cli.h"
 
 #include <signal.h>
