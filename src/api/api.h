@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * api: the functions of orthant.h and commands.h. Each file is one command: it reads options, calls
- * the rooms that do the work, and turns the result into text.
- */
+ * the rooms that do the work, and turns the result into text. */
 #ifndef ORTHANT_API_H
 #define ORTHANT_API_H
 
@@ -27,13 +25,11 @@ void oa_config_say_preset(const oa_config *config);
 
 /* A copy, with train.init in which options model.* that nobody gave are those of the run it names
  * (of another comparison: of its first run), which is said (initial_options.c). attention: whether
- * model.attention is among them.
- */
+ * model.attention is among them. */
 enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_config *out);
 
 /* Refuses what oa_compare would refuse before its first run, with the attentions of the
- * configuration; writes nothing.
- */
+ * configuration; writes nothing. */
 enum oa_error oa_compare_check(const oa_config *config, const char *folder);
 
 /* Hands a finished text to the sink and frees it. Returns the state of the context: a failure while

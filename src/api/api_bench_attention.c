@@ -264,8 +264,7 @@ static void print_attention_bench(const struct attention_bench *b, int width, st
     struct oa_table t;
     oa_text_printf(out,
                    "one layer with its projections, width %ld, %ld heads, %s, %s; about %ld tokens "
-                   "a pass; %d thread%s, "
-                   "%s, peak of %s %.0f GFLOP/s%s%s\n\n",
+                   "a pass; %d thread%s, %s, peak of %s %.0f GFLOP/s%s%s\n\n",
                    b->form.width, b->form.heads, oa_precision_name(b->form.precision),
                    b->form.causal ? "causal" : "bidirectional", b->r->tokens, oa_thread_count(b->c),
                    oa_plural(oa_thread_count(b->c)),

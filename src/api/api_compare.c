@@ -82,14 +82,12 @@ static enum oa_error check_compare_ranks(const oa_config *config, const struct o
     if (o->compare_ranks > 1 && !cluster)
         return oa_fail(
             config->context, OA_ARGUMENT,
-            "compare.ranks = %ld needs several ranks, started by mpirun or srun, but there is "
-            "one",
+            "compare.ranks = %ld needs several ranks, started by mpirun or srun, but there is one",
             o->compare_ranks);
     if (o->train_accumulate % o->compare_ranks)
         return oa_fail(
             config->context, OA_ARGUMENT,
-            "train.accumulate = %ld is not a multiple of compare.ranks = %ld: change one of "
-            "them",
+            "train.accumulate = %ld is not a multiple of compare.ranks = %ld: change one of them",
             o->train_accumulate, o->compare_ranks);
     if (!cluster || o->compare_equal != OA_EQUAL_TIME)
         return OA_OK;

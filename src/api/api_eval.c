@@ -150,8 +150,7 @@ static enum oa_error apply_eval_request(struct oa_trained *t, const char *folder
     if (t->model->form.output != OA_OUTPUT_CLASSES)
         return oa_fail(
             t->context, OA_ARGUMENT,
-            "unknown_labels has no effect: %s was trained for the task \"%s\", which has "
-            "no labels",
+            "unknown_labels has no effect: %s was trained for the task \"%s\", which has no labels",
             folder, t->options.data_task);
     return oa_options_set(t->context, &t->options, "data.unknown_labels", r->unknown_labels);
 }

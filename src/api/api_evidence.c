@@ -183,8 +183,7 @@ static enum oa_error set_initial_comparison(const struct gathering *g,
     if (!oa_file_exists(file))
         return oa_fail(g->c, OA_IO,
                        "%s: the comparison %s starts from the runs of %s, and these are not there: "
-                       "there is no %s; remove "
-                       "%s.json next to that folder to run them again",
+                       "there is no %s; remove %s.json next to that folder to run them again",
                        e->name, v->name, from, file, from);
     return oa_options_set(g->c, o, "train.init", path);
 }

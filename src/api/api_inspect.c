@@ -20,9 +20,7 @@ struct inspecting {
     struct oa_inspection what;
 };
 
-/* ---- ids
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- ids ---- */
 
 static enum oa_error add_special(struct inspecting *n, struct inspected_reading *to,
                                  const char *content)
@@ -123,9 +121,7 @@ static enum oa_error encode_inspected_texts(struct inspecting *n)
     return check_length(n, &n->main, "--target", o->model_context, "model.context");
 }
 
-/* ---- names of tokens
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- names of tokens ---- */
 
 /* Blanks and line ends are shown, other control characters and what is no UTF-8 as their bytes. */
 static void add_readable(struct oa_text *out, const char *bytes, size_t length)
@@ -193,9 +189,7 @@ static void close_reading(struct inspected_reading *r)
     oa_ids_free(&r->segments);
 }
 
-/* ---- the answer
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- the answer ---- */
 
 static enum oa_error write_inspection_page(const struct inspecting *n,
                                            const struct oa_inspected *shown)

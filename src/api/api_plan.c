@@ -173,9 +173,8 @@ static void add_plan_time(const struct planning *p, const struct planned_row *ro
     if (t->source == OA_TIME_PREDICTED) {
         oa_text_printf(out,
                        "predicted, %s to %s: even a step of one row would take too long or too "
-                       "much memory here, so "
-                       "these are 1 and 4 times what arithmetic and memory traffic take at the "
-                       "measured rates.\n",
+                       "much memory here, so these are 1 and 4 times what arithmetic and memory "
+                       "traffic take at the measured rates.\n",
                        least, most);
         return;
     }
@@ -184,8 +183,7 @@ static void add_plan_time(const struct planning *p, const struct planned_row *ro
     if (t->source == OA_TIME_SCALED)
         oa_text_printf(out,
                        " with %ld of %ld micro-batches, %ld of %d rows and %ld of %ld layers; the "
-                       "whole step follows "
-                       "from what each operation has to do, %s to %s",
+                       "whole step follows from what each operation has to do, %s to %s",
                        t->accumulate, p->options.train_accumulate, t->rows, p->shape.typical.rows,
                        t->layers, p->options.model_layers, least, most);
     else
@@ -239,10 +237,8 @@ static void print_plan(const struct planning *p, int width, struct oa_text *out)
         if (no_faster(p, &p->row[i]))
             oa_text_printf(out,
                            "%s will be no faster than softmax at %ld tokens: a step takes %.2f "
-                           "times its time, has %.2f "
-                           "times its FLOPs, computes %.2f times as many with the masked pairs of "
-                           "tiles, and moves "
-                           "%.2f times the bytes.\n",
+                           "times its time, has %.2f times its FLOPs, computes %.2f times as many "
+                           "with the masked pairs of tiles, and moves %.2f times the bytes.\n",
                            p->row[i].attention, o->model_context,
                            p->row[i].time.least / p->softmax.time.least,
                            p->row[i].plan.flops / p->softmax.plan.flops,

@@ -14,9 +14,7 @@ struct sides {
     const struct score_plan *plan;
 };
 
-/* ---- files
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 static void close_files(struct oa_lines *files, int count)
 {
@@ -80,9 +78,7 @@ static enum oa_error no_empty_line(oa_context *c, const struct oa_lines *lines)
     return OA_OK;
 }
 
-/* ---- segments
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- segments ---- */
 
 static void add_version(struct score_row *row, const char *package)
 {
@@ -228,9 +224,7 @@ static enum oa_error score_segments(oa_context *c, const struct sides *s, const 
     return e;
 }
 
-/* ---- labels
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
 static struct oa_line positive_label(const struct score_plan *p)
 {
@@ -325,9 +319,7 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
     return e;
 }
 
-/* ---- numbers
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 static enum oa_error correlate(oa_context *c, const struct sides *s, enum score_kind kind,
                                int system, double *r)
@@ -423,9 +415,7 @@ static enum oa_error resample_values(oa_context *c, const struct sides *s, enum 
     return e;
 }
 
-/* ---- all of it
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 static enum oa_error score_one_item(oa_context *c, const struct sides *s,
                                     const struct score_item *item, bool json, struct score_row *row,

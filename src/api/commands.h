@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Functions of the program's commands that only print: not part of the public header, and not
  * exported by the shared library. src/cli includes this file and orthant.h, and nothing else of the
- * library.
- */
+ * library. */
 #ifndef ORTHANT_COMMANDS_H
 #define ORTHANT_COMMANDS_H
 

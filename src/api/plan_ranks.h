@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * plan: the predicted step of several ranks is
  *
  *     arithmetic and memory traffic of a rank's share, as they are counted (train.h: oa_plan_rank)
@@ -7,8 +6,7 @@
  *
  * where nothing overlaps: the two rounds of the exchange (cluster/tree_sum.h) follow the backward
  * pass, and a gathering of losses them. Ranks are as fast as this machine, and the network gives
- * each its bandwidth at all times.
- */
+ * each its bandwidth at all times. */
 #ifndef ORTHANT_PLAN_RANKS_H
 #define ORTHANT_PLAN_RANKS_H
 

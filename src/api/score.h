@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * score: from a request to text.
  *
  *     score_request.c → struct score_plan → api_score.c (files, scores) → struct score_row →
- * score_report.c
- */
+ * score_report.c */
 #ifndef ORTHANT_API_SCORE_H
 #define ORTHANT_API_SCORE_H
 

@@ -26,9 +26,7 @@ static const char *words(const struct oa_text *t)
     return t->s ? t->s : "";
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static void add_score_line(const struct score_row *row, struct oa_text *out)
 {
@@ -65,9 +63,7 @@ static void lines(const struct score_row *row, int rows, struct oa_text *out)
     }
 }
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 /* The number that is printed, so that text and JSON say the same; null when it is not finite. */
 static json_t *printed_number(double x, int decimals)
@@ -153,8 +149,7 @@ void score_report(const struct score_row *row, int rows, bool json, struct oa_te
         lines(row, rows, out);
 }
 
-/* ---- several systems
- * --------------------------------------------------------------------------------------------- */
+/* ---- several systems ---- */
 
 static bool is_significant(const struct score_row *row)
 {
@@ -225,8 +220,7 @@ static void test_words(const struct score_plan *p, bool sacrebleu, struct oa_tex
                             "difference to the baseline by at least as much as it is;");
     else
         oa_text_printf(out, "p: how often exchanging lines at random makes the difference to the "
-                            "baseline at least as "
-                            "large;");
+                            "baseline at least as large;");
     oa_text_printf(out, " * below 0.05.\n");
     if (sacrebleu)
         oa_text_printf(out,
@@ -257,9 +251,7 @@ void score_report_systems(const struct score_plan *p, const struct score_row *ro
     test_words(p, sacrebleu, out);
 }
 
-/* ---- line by line
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- line by line ---- */
 
 static void each_text(const struct oa_statistics *s, struct score_row *row, struct oa_text *out)
 {

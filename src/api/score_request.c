@@ -5,9 +5,7 @@
 
 #include <string.h>
 
-/* ---- words
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 /* Index of a word among those of a list that ends with NULL; NULL is the first. */
 static enum oa_error choose(oa_context *c, const char *what, const char *word,
@@ -43,9 +41,7 @@ static enum oa_error refuse_models(oa_context *c, const char *name)
     return OA_OK;
 }
 
-/* ---- metrics
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- metrics ---- */
 
 static const char *const names[] = { "bleu",   "chrf",      "ter",       "rouge",    "rouge1",
                                      "rouge2", "rougeL",    "rougeLsum", "accuracy", "f1",
@@ -124,9 +120,7 @@ static bool only_segments(const struct score_plan *p)
     return true;
 }
 
-/* ---- options
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static enum oa_error read_options(oa_context *c, const struct oa_score_request *r,
                                   struct score_plan *p)
@@ -198,8 +192,7 @@ static enum oa_error check_idle(oa_context *c, const struct score_plan *p)
     return OA_OK;
 }
 
-/* ---- files and resampling
- * ---------------------------------------------------------------------------------------- */
+/* ---- files and resampling ---- */
 
 static enum oa_error check_sides(oa_context *c, const struct score_plan *p)
 {

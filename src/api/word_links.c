@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-/* ---- words
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 struct counting {
     long words;
@@ -42,9 +40,7 @@ long oa_count_words(const struct oa_tokenizer *tok, const int32_t *ids, size_t c
     return n.words;
 }
 
-/* ---- links
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- links ---- */
 
 struct linking {
     struct oa_trained *t;

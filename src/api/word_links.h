@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Words as lines have them, parted by blanks, in ids of tokens; and which of two texts belong
- * together.
- */
+ * together. */
 #ifndef ORTHANT_API_WORD_LINKS_H
 #define ORTHANT_API_WORD_LINKS_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * One attention layer on tensors of a safetensors file (orthant attend --help): forward or token by
  * token, backward if the file has dy, and the attention map on request. Serves to compare this
- * library with any other, tensor by tensor.
- */
+ * library with any other, tensor by tensor. */
 #include "attend/attend.h"
 
 #include <math.h>

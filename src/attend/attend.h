@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Private to `orthant attend`: attend.c (the passes and their results), attend_input.c (the input
- * tensors of the file), attend_parameters.c (the layer that its parameters describe).
- */
+ * tensors of the file), attend_parameters.c (the layer that its parameters describe). */
 #ifndef ORTHANT_ATTENTION_ATTEND_H
 #define ORTHANT_ATTENTION_ATTEND_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The input tensors of an `orthant attend` file (orthant attend --help), with checks of shapes,
- * types, lengths, word numbers and, outside of padding, finite values.
- */
+ * types, lengths, word numbers and, outside of padding, finite values. */
 #include "attend/attend.h"
 
 #include <math.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The layer that the parameters of an `orthant attend` file describe: widths and table lengths come
  * from its tensors, missing parameters are initialised from the seed as in training, and unknown
- * tensors are errors.
- */
+ * tensors are errors. */
 #include "attend/attend.h"
 
 #include <math.h>
@@ -122,8 +120,7 @@ static enum oa_error reject_unknown_tensor(const struct oa_attend_run *a, const 
     enum oa_error e =
         oa_fail(a->context, OA_ARGUMENT,
                 "%s: unknown tensor %s for \"%s\"%s%s%s. Expected x, optionally memory, dy, "
-                "lengths%s, and the "
-                "parameters %s",
+                "lengths%s, and the parameters %s",
                 a->options->in, t->name, a->options->spec, nearest ? "; did you mean " : "",
                 nearest ? nearest : "", nearest ? "?" : "", a->words ? "" : ", word_ids", list.s);
     oa_text_free(&list);

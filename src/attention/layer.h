@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The attention layer, and the table that describes a mechanism to it.
- */
+ * The attention layer, and the table that describes a mechanism to it. */
 #ifndef ORTHANT_ATTENTION_LAYER_H
 #define ORTHANT_ATTENTION_LAYER_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Functions for the implementation of mechanisms. Read layer.h first, then mechanisms/softmax.c,
- * the smallest one.
- */
+ * the smallest one. */
 #ifndef ORTHANT_ATTENTION_MECHANISM_H
 #define ORTHANT_ATTENTION_MECHANISM_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Random projections (docs/attention.md, Projections), one matrix d × width per head, stored
- * [heads·width, d] as a Linear weight, drawn in double.
- */
+ * [heads·width, d] as a Linear weight, drawn in double. */
 #ifndef ORTHANT_ATTENTION_RANDOM_PROJECTION_H
 #define ORTHANT_ATTENTION_RANDOM_PROJECTION_H
 

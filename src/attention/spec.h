@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Parsed attentions: mechanisms' options, the result of parsing, queries on it.
  *
  *     text ── language/language_parse.c ──> struct oa_spec ── layer/layer.c ──> groups of heads

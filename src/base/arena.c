@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Arenas. Positions (`used`, marks) count the bytes taken, each rounded up to OA_ALIGN, across all
  * chunks; the unused tail of a full chunk does not count. So a dry arena, which has no chunks,
- * counts the same, and one chunk of `peak` bytes fits exactly the second use.
- */
+ * counts the same, and one chunk of `peak` bytes fits exactly the second use. */
 #include "base/asan_poison.h"
 #include "base/context.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * base: errors, memory, threads, random streams, text, files, types, digests, options.
  *
  * Rules of the whole library: it never prints, never exits and has no mutable globals. A function
  * that can fail returns enum oa_error and records a message in the context (oa_fail); the first
  * failure is kept until it is cleared. Who creates an object frees it; arguments are borrowed, and
- * const unless written.
- */
+ * const unless written. */
 #ifndef ORTHANT_BASE_H
 #define ORTHANT_BASE_H
 
@@ -34,8 +32,7 @@ enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...
 enum oa_error oa_fail_with_excerpt(oa_context *c, enum oa_error code, const char *excerpt,
                                    const char *format, ...) OA_PRINTF(4, 5);
 /* Turns a recorded OA_UNSUPPORTED into OA_ARGUMENT: the user asked for it by name. Returns
- * oa_status.
- */
+ * oa_status. */
 enum oa_error oa_fail_as_argument(oa_context *c);
 enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the recorded failure */
 

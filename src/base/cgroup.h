@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Processor and memory limits from control groups (cgroups(7), versions 1 and 2): the lowest limit
- * of the process's own group and its visible ancestors.
- */
+ * of the process's own group and its visible ancestors. */
 #ifndef ORTHANT_BASE_CGROUP_H
 #define ORTHANT_BASE_CGROUP_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The sources of randomness in a run, and the option with the seed of each. Frozen tensors and
- * features redrawn during training count as initial values: all are drawn by name from one seed.
- */
+ * features redrawn during training count as initial values: all are drawn by name from one seed. */
 #include "base/base.h"
 
 static const struct {

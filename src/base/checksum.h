@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * JSON files with a checksum: the key "seal" has the SHA-256 of the rest of the object in canonical
  * form (keys sorted, no white space, real numbers with 17 digits). Files are written in that form,
  * so that
  *
  *     sed 's/"seal":"[0-9a-f]\{64\}",\{0,1\}//; s/,}$/}/' FILE | sha256sum
  *
- * prints it. It detects damage and careless edits; it is no signature.
- */
+ * prints it. It detects damage and careless edits; it is no signature. */
 #ifndef ORTHANT_BASE_CHECKSUM_H
 #define ORTHANT_BASE_CHECKSUM_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Several contexts at once. A context serves one thread at a time, so concurrent runs open one
- * each, with its own threads, error and log, and forward failures to the caller's context.
- */
+ * each, with its own threads, error and log, and forward failures to the caller's context. */
 #ifndef ORTHANT_BASE_CONCURRENT_H
 #define ORTHANT_BASE_CONCURRENT_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Contexts: settings, the recorded error, log and stop flag. All mutable state of the library
- * belongs to a context.
- */
+ * belongs to a context. */
 #include "base/context.h"
 #include "base/concurrent.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Private to base: the context, and functions shared by its files.
- */
+ * Private to base: the context, and functions shared by its files. */
 #ifndef ORTHANT_BASE_CONTEXT_H
 #define ORTHANT_BASE_CONTEXT_H
 

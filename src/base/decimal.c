@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Shortest decimal representation that reads back as the same double; plain notation from 1e-4 to
- * below 1e16 as in Python's repr, integers without a point.
- */
+ * below 1e16 as in Python's repr, integers without a point. */
 #include "base/base.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * SHA-256 digests, by libmd.
- */
+ * SHA-256 digests, by libmd. */
 #include "base/new_file.h"
 #include "base/safetensors.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Copies, in the folder of a run, of the text files that its attention names, so that the run can
- * be resumed and read where the files themselves are not.
- */
+ * be resumed and read where the files themselves are not. */
 #ifndef ORTHANT_BASE_FILE_COPIES_H
 #define ORTHANT_BASE_FILE_COPIES_H
 

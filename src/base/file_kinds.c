@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * What a file is: by the end of its name, in capitals or not, and by its first bytes.
- */
+ * What a file is: by the end of its name, in capitals or not, and by its first bytes. */
 #include "base/base.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Files read whole (gzip unpacked), and folders.
- */
+ * Files read whole (gzip unpacked), and folders. */
 #include "base/context.h"
 #include "base/gzip_reason.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Exclusive use of a folder: an advisory lock (flock) on the file .lock in it, which names its
  * owner. The kernel releases the lock with its process, so a stale lock file does not block. The
  * file is removed on unlock; a process that had opened it before and locks it then finds it
- * unlinked and opens again.
- */
+ * unlinked and opens again. */
 #include "base/folder_lock.h"
 #include "base/context.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Exclusive use of a folder by one process.
- */
+ * Exclusive use of a folder by one process. */
 #ifndef ORTHANT_BASE_FOLDER_LOCK_H
 #define ORTHANT_BASE_FOLDER_LOCK_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Error messages of zlib.
- */
+ * Error messages of zlib. */
 #ifndef ORTHANT_BASE_GZIP_REASON_H
 #define ORTHANT_BASE_GZIP_REASON_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Building JSON. jansson leaves out what found no memory and goes on; these record it. A value that
- * is NULL, of json_pack or json_object, is one that found no memory.
- */
+ * is NULL, of json_pack or json_object, is one that found no memory. */
 #ifndef ORTHANT_BASE_JSON_WRITE_H
 #define ORTHANT_BASE_JSON_WRITE_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Aligned memory. Large blocks use huge pages: a step walks through hundreds of megabytes, and with
- * 4 kB pages TLB misses would dominate.
- */
+ * 4 kB pages TLB misses would dominate. */
 #include "base/asan_poison.h"
 #include "base/context.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Atomic writes: a temporary file in the same folder is written, synced and renamed over the old
- * file, so that a crash leaves the old file or the new one.
- */
+ * file, so that a crash leaves the old file or the new one. */
 #include "base/context.h"
 #include "base/folder_lock.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Files and digests of data that comes in pieces; for data in memory there are oa_file_write and
- * oa_digest_of. The new file replaces the old one when it is complete and synced.
- */
+ * oa_digest_of. The new file replaces the old one when it is complete and synced. */
 #ifndef ORTHANT_BASE_NEW_FILE_H
 #define ORTHANT_BASE_NEW_FILE_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Two normal numbers from the 128 bits of a block by Box and Muller (A note on the generation of
  * random normal deviates, 1958), in double, for one block or for as many as a vector has lanes:
  * written once, over types of the including file.
@@ -18,8 +17,7 @@
  *
  * How: a table brings the argument near 1 (or 0), a short Taylor polynomial does the rest, and what
  * is large is kept as a sum of two doubles. Table entries have so few bits that their products with
- * the leading bits of a number are exact.
- */
+ * the leading bits of a number are exact. */
 #ifndef OA_NORMAL_LANES_H
 #define OA_NORMAL_LANES_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The table of options.def as data, and the text form of every value: set, get, JSON.
- */
+ * The table of options.def as data, and the text form of every value: set, get, JSON. */
 #include "base/context.h"
 #include "base/json_write.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Options as YAML. Read: sections are maps, or keys are written with a point; values are scalars.
  *
  *     model: {layers: 4}
@@ -11,8 +10,7 @@
  * Whatever else is in the file is refused with its line: an option that is spelled wrong must
  * not be ignored. One section is passed over: `claim`, a map, says of an experiment what its
  * comparisons are to answer (evidence/evidence.h). The other options of an experiment are those of
- * the table, in whatever command reads its file.
- */
+ * the table, in whatever command reads its file. */
 #include "base/context.h"
 #include "base/yaml_file.h"
 
@@ -106,8 +104,7 @@ static enum oa_error apply_yaml_value(struct yaml_options *r, const yaml_node_t 
     if (value->type != YAML_SEQUENCE_NODE || !takes_list(key))
         return refuse_yaml(r, value, OA_FORMAT,
                            "a value is a text, a number or a truth value, not a list or a map "
-                           "(compare.attentions may be a "
-                           "list)");
+                           "(compare.attentions may be a list)");
     oa_text_init(&list, r->context);
     enum oa_error e = join_yaml_list(r, value, &list);
     if (e == OA_OK)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Pipes. The other end may stay silent for ever, so waiting is done in intervals, and the stop flag
- * is polled between them.
- */
+ * is polled between them. */
 #include "base/context.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Detection of the processor: instruction sets (present and enabled by the operating system), cores
- * available to this process, caches, memory; within the limits of control groups (cgroup.h).
- */
+ * available to this process, caches, memory; within the limits of control groups (cgroup.h). */
 #include "base/processor.h"
 #include "base/base.h"
 #include "base/cgroup.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The processor: instruction sets, cores available to this process, caches, memory.
- */
+ * The processor: instruction sets, cores available to this process, caches, memory. */
 #ifndef ORTHANT_BASE_PROCESSOR_H
 #define ORTHANT_BASE_PROCESSOR_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Reading safetensors (github.com/huggingface/safetensors):
  *
  *     8 bytes: N, little-endian | N bytes: JSON, first byte '{', padded with spaces | data
@@ -9,8 +8,7 @@
  * Offsets count from the end of the JSON; the tensors cover the data exactly once. The file is
  * read, not mapped: truncating a mapped file would kill the program, and changing it would
  * invalidate the checksum. Files are untrusted: any violation is refused, and the data is read only
- * after the header was validated.
- */
+ * after the header was validated. */
 #include "base/context.h"
 #include "base/json_read.h"
 

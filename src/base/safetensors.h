@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Tensor files (safetensors): reading, writing, digests of tensors.
- */
+ * Tensor files (safetensors): reading, writing, digests of tensors. */
 #ifndef ORTHANT_BASE_SAFETENSORS_H
 #define ORTHANT_BASE_SAFETENSORS_H
 

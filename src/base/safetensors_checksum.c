@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The checksum of a safetensors file: SHA-256 of the header as canonical JSON (keys sorted, no
  * white space, without the checksum itself) followed by the CRC-32 of the data in eight hexadecimal
- * digits. CRC-32 for the data, since it runs at the speed of memory.
- */
+ * digits. CRC-32 for the data, since it runs at the speed of memory. */
 #include "base/context.h"
 #include "base/json_write.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Writing safetensors, byte for byte like the reference writer: tensors sorted by type, larger
- * elements first for alignment, then by name; the header padded with spaces to a multiple of 8.
- */
+ * elements first for alignment, then by name; the header padded with spaces to a multiple of 8. */
 #include "base/context.h"
 #include "base/json_write.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Growing strings, numbers as text independent of the program's locale, and "did you mean".
- */
+ * Growing strings, numbers as text independent of the program's locale, and "did you mean". */
 #include "base/base.h"
 
 #include <locale.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A thread pool for calls as short as ten microseconds. The caller is worker 0; helper threads join
  * while the gate is open. When the items have run out the caller shuts the gate and waits only for
  * helpers that are inside; one that wakes too late finds the gate shut and costs nothing.
@@ -11,8 +10,7 @@
  * The gate is one atomic word: job number, open flag, number of helpers inside. Opening it
  * publishes the job, entering acquires it, leaving publishes the helper's results. Waiting threads
  * spin for SPIN_SECONDS before they sleep, because the next call of a training step usually follows
- * at once; with more threads than cores they sleep directly.
- */
+ * at once; with more threads than cores they sleep directly. */
 #include "base/concurrent.h"
 #include "base/context.h"
 
@@ -140,8 +138,7 @@ static void pool_run_items(struct oa_pool *p, struct pool_member *m)
 }
 
 /* Returns when woken, even if the job is over by then: the helper then spins before it sleeps
- * again.
- */
+ * again. */
 static void pool_sleep(struct pool_member *m)
 {
     struct oa_pool *p = m->pool;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Element types, as safetensors names them, and the precisions made of them.
- */
+ * Element types, as safetensors names them, and the precisions made of them. */
 #include "base/base.h"
 #include "base/safetensors.h"
 

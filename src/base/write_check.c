@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Checks before long work that its result can be written. Nothing is created; the answer may be out
- * of date when the work is done.
- */
+ * of date when the work is done. */
 #include "base/context.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * cluster: several processes ("ranks") that do one piece of work, started by mpirun or srun.
  *
  * Blocks of bytes go from rank to rank, and every wait for them has a timeout. mpi.c is the only
@@ -12,8 +11,7 @@
  *     tree_sum.c    sums over micro-batches in one order, whichever rank made which
  *     mpi.c         MPI, or alone.c
  *
- * A context belongs to one rank; messages are sent and received in the thread that joined.
- */
+ * A context belongs to one rank; messages are sent and received in the thread that joined. */
 #ifndef ORTHANT_CLUSTER_H
 #define ORTHANT_CLUSTER_H
 

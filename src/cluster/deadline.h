@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A timeout for calls without one: MPI's start and end wait for all ranks, however long. After the
- * timeout the process reports it and exits, and mpirun or srun ends the others.
- */
+ * timeout the process reports it and exits, and mpirun or srun ends the others. */
 #ifndef ORTHANT_CLUSTER_DEADLINE_H
 #define ORTHANT_CLUSTER_DEADLINE_H
 

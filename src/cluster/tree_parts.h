@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Buckets and shards of what ranks exchange. Private to cluster/: tree_exchange.c sums,
- * tree_shards.c has what stays with the ranks that own it.
- */
+ * tree_shards.c has what stays with the ranks that own it. */
 #ifndef ORTHANT_CLUSTER_TREE_PARTS_H
 #define ORTHANT_CLUSTER_TREE_PARTS_H
 

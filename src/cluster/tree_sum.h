@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Sums of flat arrays over the micro-batches of a step ("leaves"), in one order: a binary tree over
  * the leaves, in which the first child of a node of n leaves has the largest power of two that is
  * less than n. Each rank makes the leaves of one stretch; what it can sum alone it sums, and the
@@ -14,8 +13,7 @@
  *
  * A part of the sum, at the beginning of the array, can stay scattered: each rank has it where its
  * shards are. That is for what is computed shard by shard (ZeRO-1: Rajbhandari et al. 2020,
- * section 5.1), whose results are spread after it.
- */
+ * section 5.1), whose results are spread after it. */
 #ifndef ORTHANT_CLUSTER_TREE_SUM_H
 #define ORTHANT_CLUSTER_TREE_SUM_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Token ids → batches [rows, length]: random crops for training, windows end to end for validation.
  */
 #include "data/data.h"
@@ -16,8 +15,7 @@ struct text_batches {
     int32_t *row; /* [length + 1] */
 };
 
-/* Row r: inputs are the `n` tokens from `start`, targets the token after each; then padding.
- */
+/* Row r: inputs are the `n` tokens from `start`, targets the token after each; then padding. */
 static enum oa_error fill_text_row(struct text_batches *b, int r, uint64_t start, int n)
 {
     int32_t *input = b->input + (size_t)r * (size_t)b->length,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Text files, or files of ids → token ids of the training and the validation side.
- */
+ * Text files, or files of ids → token ids of the training and the validation side. */
 #include "base/safetensors.h"
 #include "data/packed_corpus.h"
 #include "tokenizers/word_table.h"

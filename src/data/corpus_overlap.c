@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * How many pieces of the validation text occur in the training text: a rolling polynomial hash of
- * the training tokens (Karp and Rabin 1987) finds candidates, whose tokens are then compared.
- */
+ * the training tokens (Karp and Rabin 1987) finds candidates, whose tokens are then compared. */
 #include "data/data.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * data: tokens → batches. A run does
  *
  *     oa_tokenizer_open(c, "bpe:1000", train_files, valid_files, &tok);
@@ -10,8 +9,7 @@
  *     oa_batches_cover(valid, tok, eval_tokens, &cover);
  *     oa_batches_window(valid, i, &batch);                            i = 0 … cover.batches - 1
  *
- * Lists of files are separated by commas and read like `cat` does; gzip is unpacked.
- */
+ * Lists of files are separated by commas and read like `cat` does; gzip is unpacked. */
 #ifndef ORTHANT_DATA_H
 #define ORTHANT_DATA_H
 

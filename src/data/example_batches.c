@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Batches of examples, padded to their longest row, for training and validation.
- */
+ * Batches of examples, padded to their longest row, for training and validation. */
 #include "data/example_epochs.h"
 
 #include <string.h>

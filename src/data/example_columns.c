@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Which columns of a table are labels and texts: by data.columns, else by the names in line 1, else
- * by the number of columns.
- */
+ * by the number of columns. */
 #include "data/example_parts.h"
 
 #include <stdlib.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Dialogues in the layout of DailyDialog (Li et al. 2017, arXiv 1710.03957): one per line,
  * "__eou__" after each turn (optional after the last). Every turn but the first is the target of an
- * example whose source is all turns before it.
- */
+ * example whose source is all turns before it. */
 #include "data/example_parts.h"
 
 #include <string.h>

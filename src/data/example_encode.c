@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Rows of texts → rows of ids with special tokens around them, cut to what a model reads.
- */
+ * Rows of texts → rows of ids with special tokens around them, cut to what a model reads. */
 #include "data/example_parts.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Epochs of examples: sorted by length, rows of about the same length permuted, cut into batches,
- * and the batches permuted. A function of (seed, epoch).
- */
+ * and the batches permuted. A function of (seed, epoch). */
 #include "data/example_epochs.h"
 
 #include "data/data.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Private to src/data: which rows form each batch, epoch after epoch. Rows of a batch have similar
- * lengths.
- */
+ * lengths. */
 #ifndef ORTHANT_DATA_EXAMPLE_EPOCHS_H
 #define ORTHANT_DATA_EXAMPLE_EPOCHS_H
 
@@ -45,8 +43,7 @@ void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct o
 /* Random permutation (Fisher and Yates). */
 void oa_permute(struct oa_stream s, uint32_t *item, size_t count);
 
-/* What a row of that length is padded to on its own; see oa_example_batching.alike.
- */
+/* What a row of that length is padded to on its own; see oa_example_batching.alike. */
 long oa_padded_length(const struct oa_example_batching *how, long length);
 
 /* Input tokens. A target of n tokens is n - 1 inputs and n - 1 targets. */

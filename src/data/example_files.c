@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Text files of examples, line by line. What is not text is rejected with its line first.
- */
+ * Text files of examples, line by line. What is not text is rejected with its line first. */
 #include "data/example_parts.h"
 
 #include <string.h>

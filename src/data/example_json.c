@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * JSON Lines: one object per line. A value is a string, number or boolean; a target may also be a
- * list of strings, each a reference. Values that are not read may be anything.
- */
+ * list of strings, each a reference. Values that are not read may be anything. */
 #include "data/example_parts.h"
 #include "data/json_line.h"
 

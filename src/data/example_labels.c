@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Labels → classes and numbers. Classes are numbered in the order of the sorted labels of the
- * training examples.
- */
+ * training examples. */
 #include "data/example_parts.h"
 
 #include <math.h>

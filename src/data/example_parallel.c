@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Parallel files: line n of one is the translation of line n of the other.
- */
+ * Parallel files: line n of one is the translation of line n of the other. */
 #include "data/example_parts.h"
 
 static enum oa_error check_counts(oa_context *c, const struct oa_text_file *a,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Private to src/data: parts of the readers of examples.
- */
+ * Private to src/data: parts of the readers of examples. */
 #ifndef ORTHANT_DATA_EXAMPLE_PARTS_H
 #define ORTHANT_DATA_EXAMPLE_PARTS_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Pictures in the binary layout of CIFAR-10: a record is 1 byte for the class and 32 × 32 pixels,
  * row by row, of one channel, or of red, then green, then blue (Krizhevsky, "Learning multiple
  * layers of features from tiny images", 2009). Colours are converted to grey as in the Long Range
- * Arena: luma of ITU-R BT.601.
- */
+ * Arena: luma of ITU-R BT.601. */
 #include "data/example_parts.h"
 
 #include <math.h>

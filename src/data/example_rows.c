@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Rows of texts: adding, access, digest; held-out rows; overlap of two sides.
- */
+ * Rows of texts: adding, access, digest; held-out rows; overlap of two sides. */
 #include "base/safetensors.h"
 #include "data/example_parts.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tables. TSV: a record per line, cells separated by tabs, no quoting. CSV (RFC 4180): cells
- * separated by commas; quoted cells may contain commas, line ends and doubled quotes.
- */
+ * separated by commas; quoted cells may contain commas, line ends and doubled quotes. */
 #include "data/example_parts.h"
 
 #include <string.h>

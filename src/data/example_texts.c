@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Training, validation and test rows: reading, holding out, overlap, labels, notices, tokenizer.
- */
+ * Training, validation and test rows: reading, holding out, overlap, labels, notices, tokenizer. */
 #include "data/example_parts.h"
 
 #include <string.h>

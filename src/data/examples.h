@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Examples: pairs of texts, texts with a class or a number, pictures with a class. Files → rows of
  * texts → tokenizer → rows of ids → batches. A run does
  *
@@ -10,8 +9,7 @@
  *     oa_batches_wrap(c, &oa_example_batches_kind, batches, &out);
  *
  * docs/data.md describes the files for users. Rows that are left out, cut or duplicated are counted
- * and logged; nothing is dropped silently.
- */
+ * and logged; nothing is dropped silently. */
 #ifndef ORTHANT_DATA_EXAMPLES_H
 #define ORTHANT_DATA_EXAMPLES_H
 

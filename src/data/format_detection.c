@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Detects the format of a file from its first lines, whatever its name. Only what is clearly
- * another format is rejected: ordinary text may have tabs, commas and braces.
- */
+ * another format is rejected: ordinary text may have tabs, commas and braces. */
 #include "data/example_parts.h"
 #include "data/json_line.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The columns of unlabelled lines, separated by tabs as in the training tables.
- */
+ * The columns of unlabelled lines, separated by tabs as in the training tables. */
 #include "data/example_parts.h"
 #include "data/inputs.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Unlabelled lines, read in pieces, and pictures.
- */
+ * Unlabelled lines, read in pieces, and pictures. */
 #include "data/example_parts.h"
 #include "data/inputs.h"
 
@@ -24,8 +22,7 @@ struct oa_input_files {
     size_t row;
 };
 
-/* Quoted cells and JSON objects cannot be read as lines, nor a table as whole lines.
- */
+/* Quoted cells and JSON objects cannot be read as lines, nor a table as whole lines. */
 static enum oa_error check_input_form(oa_context *c, const char *file, bool whole)
 {
     oa_rows_reader *form = oa_rows_reader_of(file);

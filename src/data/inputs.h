@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Unlabelled inputs for inference: files of lines or pictures, and the columns of a line.
- */
+ * Unlabelled inputs for inference: files of lines or pictures, and the columns of a line. */
 #ifndef ORTHANT_DATA_INPUTS_H
 #define ORTHANT_DATA_INPUTS_H
 
@@ -31,8 +29,7 @@ enum oa_error oa_input_files_open(oa_context *c, const char *files, bool whole,
                                   struct oa_input_files **out);
 void oa_input_files_close(struct oa_input_files *g);
 /* A line without its LF, or the pixels of a picture, valid until the next call; false at the end
- * and after a failure.
- */
+ * and after a failure. */
 bool oa_input_files_next(struct oa_input_files *g, const char **s, size_t *n);
 /* The file of the newest line, and whether it is the first of the file. */
 const char *oa_input_files_name(const struct oa_input_files *g, bool *first);

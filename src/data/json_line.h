@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Splits a line with a JSON object into its members without converting values. Accepts what
  * Python's json.loads accepts: NaN and Infinity, integers of any length, lone surrogates, \u0000,
- * duplicate keys. Strings that are not valid text are rejected when they are read.
- */
+ * duplicate keys. Strings that are not valid text are rejected when they are read. */
 #ifndef ORTHANT_DATA_JSON_LINE_H
 #define ORTHANT_DATA_JSON_LINE_H
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * masking: batches in which a part of a text is hidden. Training rows are random crops, validation
  * rows consecutive windows, as for language models (data.h). What is hidden is a function of (seed,
  * step, row) in training and of the window's number in validation, independent of batch size.
  *
  * The number of hidden tokens follows from the length of a row alone, unlike BERT's independent
- * draw per token: the divisor of a step's mean loss must be known before its first micro-batch.
- */
+ * draw per token: the divisor of a step's mean loss must be known before its first micro-batch. */
 #ifndef ORTHANT_DATA_MASKING_H
 #define ORTHANT_DATA_MASKING_H
 

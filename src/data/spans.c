@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which spans of a row are hidden: the rule of random_spans_noise_mask (t5/data/preprocessors.py,
- * Raffel et al. 2020).
- */
+ * Raffel et al. 2020). */
 #include "data/masking.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Beam search for the most probable sequences of a model.
- */
+ * Beam search for the most probable sequences of a model. */
 #ifndef ORTHANT_DECODE_BEAM_H
 #define ORTHANT_DECODE_BEAM_H
 

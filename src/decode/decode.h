@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * decode: from logits to the next token (sampling.c), and where a continuation ends (stop_texts.c).
  */
 #ifndef ORTHANT_DECODE_H

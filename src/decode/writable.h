@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Masks tokens before sampling and beam search: allowed are tokens that targets can contain and
- * that keep the text a prefix of valid UTF-8.
- */
+ * that keep the text a prefix of valid UTF-8. */
 #ifndef ORTHANT_DECODE_WRITABLE_H
 #define ORTHANT_DECODE_WRITABLE_H
 

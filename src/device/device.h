@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * device: memory, and operations on whole tensors that lie in it. The second and last dispatch
  * table; what is computed above it does not depend on hardware.
  *
@@ -16,8 +15,7 @@
  * Shape letters, everywhere: B batch, T queries (rows of one sequence), S keys, D model width, H
  * heads, K query/key width of a head, V value width of a head, N longest length (of tables).
  * Activations are row-major [B·T, columns] with a leading dimension; head h of a projection is the
- * columns h·K … h·K+K−1.
- */
+ * columns h·K … h·K+K−1. */
 #ifndef ORTHANT_DEVICE_H
 #define ORTHANT_DEVICE_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Key sets of sparse attention in closed form; see key_sets.h. Rectangles are handled through the
  * offsets d = i − j (every integer between the smallest and the largest occurs) and through the
- * first summary column.
- */
+ * first summary column. */
 #include "device/key_sets.h"
 
 #include "base/base.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Key sets in closed form: does a pair of positions, or any pair of a rectangle of them, belong to
  * the set? What a support needs to skip tiles and a block layout needs to pool, without a list of
  * pairs.
  *
  * A set is given by its pairs j ≤ i, the past; `causal` asks for these alone, otherwise the set is
- * made symmetric.
- */
+ * made symmetric. */
 #ifndef ORTHANT_DEVICE_KEY_SETS_H
 #define ORTHANT_DEVICE_KEY_SETS_H
 

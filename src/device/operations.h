@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Arguments of the operations of a device (operations.def). The structs are in host memory; what
  * they point to is in the device's memory, the int32_t of lengths, ids and words too. `act` and
- * `real` are the types of the kernels' table (kernels.h); shape letters as in device.h.
- */
+ * `real` are the types of the kernels' table (kernels.h); shape letters as in device.h. */
 #ifndef ORTHANT_DEVICE_OPERATIONS_H
 #define ORTHANT_DEVICE_OPERATIONS_H
 

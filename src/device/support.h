@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Visible keys of an attention: lengths of a batch, and supports, which define the visible keys
  * besides causality and padding. A support is a form with a few numbers, and for one form a list of
  * blocks: data, which every device can represent in its own way. Sparse supports are iterated by
- * tiles, never as n×n.
- */
+ * tiles, never as n×n. */
 #ifndef ORTHANT_DEVICE_SUPPORT_H
 #define ORTHANT_DEVICE_SUPPORT_H
 
@@ -54,8 +52,7 @@ enum oa_support_form {
     OA_SUPPORT_POOLED,  /* b, N, sets, l: a pair of the block of (i, j) is in the key sets
                            (key_sets.h) of stride l */
     OA_SUPPORT_KEY_SETS, /* fixed, l, c, split: BAND ∪ STRIDED or, fixed, CELL ∪ SUMMARY; split: one
-                          * by turns of heads
-                          */
+                          * by turns of heads */
     OA_SUPPORT_NEAR,     /* pieces of KEY_SETS, with its parameters: rows in orders of their own
                             (support_sparse.c) */
     OA_SUPPORT_CLASS_BEFORE,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The support of blocks that do not overlap: query i sees the keys j with ⌊j/size⌋ = ⌊i/size⌋.
- */
+ * The support of blocks that do not overlap: query i sees the keys j with ⌊j/size⌋ = ⌊i/size⌋. */
 #include "device/support_functions.h"
 
 enum { SIZE };

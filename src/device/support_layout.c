@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Supports made of blocks: query i sees key j when the block (⌊i/b⌋, ⌊j/b⌋) of the head is on.
  * Which blocks are on says a layout [H, P, Q] of 0 and 1 or, pooled, a key set over N tokens: a
  * block is on if any pair in it is (key_sets.h knows that without looking at the pairs). Causality
- * is the engine's, so a pooled set is taken on both sides.
- */
+ * is the engine's, so a pooled set is taken on both sides. */
 #include "device/key_sets.h"
 #include "device/support_functions.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The support of a sliding window: keys j = i − δt with 0 ≤ t < window (causal) or |t| ≤ window.
- */
+ * The support of a sliding window: keys j = i − δt with 0 ≤ t < window (causal) or |t| ≤ window. */
 #include "device/support_functions.h"
 
 enum { WINDOW, DILATION };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The supports of Longformer, with global tokens 0 … g−1: query i ≥ g sees the window of `local`
  * (dilation 1) and the global tokens; the rows of the global tokens see everything or, where
- * another call of the engine serves them, nothing.
- */
+ * another call of the engine serves them, nothing. */
 #include "device/support_functions.h"
 
 enum { WINDOW, GLOBAL, GLOBAL_ROWS };

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The supports of the Sparse Transformer (key_sets.h has the sets): strided = BAND ∪ STRIDED, fixed
  * = CELL ∪ SUMMARY, united in every head or, split, in turn over the heads.
  *
@@ -16,8 +15,7 @@
  *
  * While decoding, fixed keeps the summary columns of earlier cells before the cells that are whole,
  * so positions count from the first key after them (`summaries` of the shape; 0 for a sequence with
- * itself, and so in the pieces).
- */
+ * itself, and so in the pieces). */
 #include "device/key_sets.h"
 #include "device/support_functions.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Explanations and the list of mechanisms as text, from the tables of the mechanisms and from
- * layers that are opened on the counting device.
- */
+ * layers that are opened on the counting device. */
 #include "explain/explain.h"
 #include "attention/language/language.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * `orthant explain` and `orthant list`: an attention in words and numbers at the shape of a model,
  * and the table of all mechanisms, each as text and as JSON. Layers are opened on the counting
- * device, where nothing is computed and every parameter has its shape.
- */
+ * device, where nothing is computed and every parameter has its shape. */
 #ifndef ORTHANT_EXPLAIN_H
 #define ORTHANT_EXPLAIN_H
 

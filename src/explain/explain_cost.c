@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Cost of one layer: a forward and a backward pass, and decoding of a sequence, run on the counting
- * device with dry arenas.
- */
+ * device with dry arenas. */
 #include "explain/explain.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The explanation of an attention, and the list of mechanisms, as JSON.
- */
+ * The explanation of an attention, and the list of mechanisms, as JSON. */
 #include "base/json_write.h"
 #include "explain/explain.h"
 

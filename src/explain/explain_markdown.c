@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * docs/attention.md: the attention language and every mechanism, from the tables of the mechanisms.
- * Unsupported modes and option values are found by opening a layer with them.
- */
+ * Unsupported modes and option values are found by opening a layer with them. */
 #include "attention/language/language.h"
 #include "explain/explain.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inspect/alignment.h"
 
-/* ---- weights of tokens
- * ------------------------------------------------------------------------------------------- */
+/* ---- weights of tokens ---- */
 
 /* Views come in the order in which layers ran. */
 static const struct oa_layer_view *last_but_one(const struct oa_inspection *what)
@@ -73,8 +72,7 @@ void oa_alignment_close(struct oa_alignment *a)
     *a = (struct oa_alignment){ 0 };
 }
 
-/* ---- links of words
- * ---------------------------------------------------------------------------------------------- */
+/* ---- links of words ---- */
 
 /* Adds up the weights of a target word with each word of the source. */
 static void sum_word_weights(const struct oa_alignment *a, const int32_t *target_word,

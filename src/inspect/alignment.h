@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Which words of a source the words of a target were made of, by cross-attention.
- */
+ * Which words of a source the words of a target were made of, by cross-attention. */
 #ifndef ORTHANT_INSPECT_ALIGNMENT_H
 #define ORTHANT_INSPECT_ALIGNMENT_H
 

@@ -13,8 +13,7 @@ struct watching {
     struct oa_model *model;
 };
 
-/* ---- what enters a layer
- * --------------------------------------------------------------------------------------- */
+/* ---- what enters a layer ---- */
 
 static double *read_rows(struct watching *w, const oa_tensor *x)
 {
@@ -64,8 +63,7 @@ static void watch_layer_input(void *argument, const struct oa_stack *s, const st
                                 .sine = read_angles(w, l, in->sine, rows) };
 }
 
-/* ---- maps and their numbers
- * -------------------------------------------------------------------------------------- */
+/* ---- maps and their numbers ---- */
 
 const struct oa_group *oa_view_group(const struct oa_layer_view *v, long head)
 {
@@ -145,9 +143,7 @@ static enum oa_error compare_heads_with_fixed(struct oa_inspection *what)
     return OA_OK;
 }
 
-/* ---- the proof
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the proof ---- */
 
 static bool can_be_proved(const struct oa_layer_view *v)
 {
@@ -177,9 +173,7 @@ static enum oa_error check_maps_against_output(struct oa_inspection *what, struc
     return e;
 }
 
-/* ---- all of it
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 static enum oa_error weigh_heads(struct oa_inspection *what, struct oa_layer_view *v)
 {

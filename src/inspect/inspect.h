@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * inspect: the attention maps of a model on one text, and what they say of each head.
  *
  *     text → model, watched → each layer's input → the oracles → maps → numbers of heads, nearest
@@ -7,8 +6,7 @@
  *
  * The maps are not those of the engines, which keep none, but what the mechanisms' oracles make of
  * the numbers that entered each layer. That they are the same is measured: A V through the output
- * projection against the layer's output.
- */
+ * projection against the layer's output. */
 #ifndef ORTHANT_INSPECT_H
 #define ORTHANT_INSPECT_H
 

@@ -7,9 +7,7 @@
 
 #include <math.h>
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static json_t *token_names_json(oa_context *c, const struct oa_token_names *t)
 {
@@ -100,9 +98,7 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
     oa_text_free(&suggestion);
 }
 
-/* ---- a table
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- a table ---- */
 
 static void add_head_row(const struct oa_layer_view *v, long h, struct oa_table *t)
 {
@@ -166,8 +162,7 @@ void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text
     if (oa_inspection_suggestion(s->what, &suggestion))
         oa_text_printf(out,
                        "\n* A fixed attention covers %.0f %% or more of these heads. With them "
-                       "replaced, to be tried with "
-                       "orthant compare:\n  \"%s\"\n",
+                       "replaced, to be tried with orthant compare:\n  \"%s\"\n",
                        100 * OA_REPLACEABLE, suggestion.s);
     oa_text_free(&suggestion);
     oa_table_free(&t);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The inspection as a page: the maps of each layer side by side, the table of heads, what could be
- * tried. The maps are pictures; the script draws them with their tokens.
- */
+ * tried. The maps are pictures; the script draws them with their tokens. */
 #include "inspect/inspect.h"
 
 #include "inspect/inspect_page.h"
@@ -10,9 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- pieces
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- pieces ---- */
 
 static void add_tagged(struct oa_text *out, const char *before, const char *text, const char *after)
 {
@@ -56,9 +52,7 @@ static void add_tokens(struct oa_text *out, const char *id, const struct oa_toke
     oa_text_printf(out, "</ol>\n");
 }
 
-/* ---- head
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- head ---- */
 
 static long replaceable_heads(const struct oa_inspection *what)
 {
@@ -112,9 +106,7 @@ static void add_inspection_header(struct oa_text *out, const struct oa_inspected
     add_tokens(out, "text", s->queries);
 }
 
-/* ---- maps
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- maps ---- */
 
 struct picture {
     const struct oa_layer_view *v;
@@ -211,9 +203,7 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
     oa_text_printf(out, "</figure>\n</section>\n");
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 static void add_head_facts_row(struct oa_text *out, const struct oa_layer_view *v, int layer,
                                long head)
@@ -243,18 +233,14 @@ static void add_heads_table(struct oa_text *out, const struct oa_inspected *s)
     oa_text_printf(out,
                    "<section id=\"heads\">\n<h2>Heads that a fixed attention could replace</h2>\n"
                    "<p>Each head with the fixed attention that covers most of its mass; heads "
-                   "covered to %.0f %% or more are marked."
-                   "</p>\n<div class=\"panel\"><div class=\"scroll\" "
-                   "tabindex=\"0\" role=\"region\" aria-label=\"heads\"><table "
-                   "class=\"sortable\">\n<thead><tr><th "
-                   "scope=\"col\">layer</th><th scope=\"col\" class=\"num\">head</th><th "
-                   "scope=\"col\">attention</th>"
-                   "<th scope=\"col\" class=\"num\">entropy\nnats</th><th scope=\"col\" "
-                   "class=\"num\">entropy\n%% of "
+                   "covered to %.0f %% or more are marked.</p>\n<div class=\"panel\"><div "
+                   "class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"heads\"><table "
+                   "class=\"sortable\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" "
+                   "class=\"num\">head</th><th scope=\"col\">attention</th><th scope=\"col\" "
+                   "class=\"num\">entropy\nnats</th><th scope=\"col\" class=\"num\">entropy\n%% of "
                    "maximum</th><th scope=\"col\" class=\"num\">distance\ntokens</th><th "
-                   "scope=\"col\">nearest fixed "
-                   "attention</th><th scope=\"col\" class=\"num\">covers\n%% of "
-                   "mass</th></tr></thead>\n<tbody>\n",
+                   "scope=\"col\">nearest fixed attention</th><th scope=\"col\" "
+                   "class=\"num\">covers\n%% of mass</th></tr></thead>\n<tbody>\n",
                    100 * OA_REPLACEABLE);
     for (int l = 0; l < s->what->layers; l++)
         for (long h = 0; h < s->what->layer[l].layer->shape.heads; h++)
@@ -270,8 +256,7 @@ static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
     if (oa_inspection_suggestion(s->what, &suggestion))
         add_tagged(out,
                    "<p id=\"suggestion\">With the heads that are covered to 80 % or more replaced, "
-                   "the attention "
-                   "is <code>",
+                   "the attention is <code>",
                    suggestion.s,
                    "</code>. This suggestion is based on one text; test how a model trains with "
                    "it with <code>orthant compare</code>.</p>\n");
@@ -291,16 +276,14 @@ static void add_method(struct oa_text *out)
         "the square root of a weight's magnitude, from 0 to 1 and more.</dd></div>\n"
         "<div><dt>Mass</dt><dd>|A<sub>ij</sub>| divided by the sum of its row: the weight "
         "itself where rows are averages.</dd></div>\n"
-        "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p, in nats and as a "
-        "percentage of its maximum, the logarithm of the number of visible keys, summed "
-        "over rows.</dd></div>\n"
+        "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p, in nats and as a percentage of "
+        "its maximum, the logarithm of the number of visible keys, summed over rows.</dd></div>\n"
         "<div><dt>Distance</dt><dd>The mean over rows of Σ p |i − j|, in tokens. In "
         "cross-attention i and j are positions in two texts.</dd></div>\n"
         "<div><dt>Covers</dt><dd>The mean over rows of Σ min(p, w) with the fixed weights "
         "w: 1 minus the total variation distance. Candidates are all forms of "
         "<code>pattern</code> in this mode and the uniform average, <code>" OA_UNIFORM_ATTENTION
-        "</code>, which "
-        "is the only one in cross-attention.</dd></div>\n</dl>\n</section>\n");
+        "</code>, which is the only one in cross-attention.</dd></div>\n</dl>\n</section>\n");
 }
 
 void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Arguments of attention on tiles (kernels.h: attention_tile, attention_tile_gradient,
  * softmax_pairs): a block of queries and a tile of keys, both padded with rows of zeros to
- * multiples of 16.
- */
+ * multiples of 16. */
 #ifndef ORTHANT_KERNELS_ATTENTION_TILE_H
 #define ORTHANT_KERNELS_ATTENTION_TILE_H
 

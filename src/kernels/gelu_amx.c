@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * GELU and its derivative in bf16 by look-up: there are 65,536 numbers, and what the vector version
  * makes of each of them is kept, so that the bits are the same. Only on processors with AMX: there
  * a gather of 16 numbers was measured to take half of the time of computing them; on others it may
- * take longer.
- */
+ * take longer. */
 #include "kernels/kernels.h"
 #include "kernels/vector_avx512.h"
 

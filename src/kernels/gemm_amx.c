@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Matrix products in bf16 on the tiles of the processor.
- */
+ * Matrix products in bf16 on the tiles of the processor. */
 #include "kernels/tile_amx.h"
 
 #include "kernels/tile_table.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Matrix products in bf16 by vectors that multiply pairs, for processors that have these and no
- * tiles.
- */
+ * tiles. */
 #include "kernels/tile_vectors.h"
 
 #include "kernels/tile_table.h"

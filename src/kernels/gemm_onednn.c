@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Matrix products by oneDNN: the one place that knows its two interfaces (2.x in Debian 12, 3.x in
  * Debian 13).
  *
@@ -11,8 +10,7 @@
  * both when it makes a primitive and when it runs one. Results therefore do not depend on any
  * thread count. Single rows, and rows apart, go to our own product (vector_gemm_row.h), and so does
  * a shape of which oneDNN makes no primitive. On a processor with AMX the bf16 products use it; the
- * operating system's permission is asked for in base.
- */
+ * operating system's permission is asked for in base. */
 #include "kernels/kernels.h"
 
 #include <dnnl.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A matrix product in the way of Goto & van de Geijn (2008): C is cut into blocks of BLOCK_M ×
  * BLOCK_N, k into pieces of BLOCK_K; a piece of A and of B is copied ("packed") into panels of
  * TILE_M rows and TILE_N columns, in the order in which the innermost loop reads them, converted to
@@ -11,8 +10,7 @@
  * does is said here at the plain ones.
  *
  * Element (i, j) of C is the same sum in the same order wherever it lies in the matrix and however
- * large that is; only products of a single row may go another way (GEMM_ROW).
- */
+ * large that is; only products of a single row may go another way (GEMM_ROW). */
 #include "base/processor.h"
 #include "kernels/kernels.h"
 

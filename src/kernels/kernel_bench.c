@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The bench: the problems of kernel_cases.h at the sizes a model has, timed for every version of
- * the kernel.
- */
+ * the kernel. */
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * How fast the kernels are, and how fast the machine could be.
- */
+ * How fast the kernels are, and how fast the machine could be. */
 #ifndef ORTHANT_KERNEL_BENCH_H
 #define ORTHANT_KERNEL_BENCH_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * What the files kernel_cases_SUBJECT.c are written with. Each has the cases of one subject: shapes
  * of the operands, one call, the size of errors, and at its end the list; kernel_cases.c strings
- * the lists together.
- */
+ * the lists together. */
 #ifndef ORTHANT_KERNEL_CASE_TOOLS_H
 #define ORTHANT_KERNEL_CASE_TOOLS_H
 

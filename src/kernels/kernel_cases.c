@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The cases of all subjects as one list, problems made of them, and the tables to solve them with.
  */
 #include "kernels/kernel_case_tools.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Every kernel as data: its operands, one call, and the error bound. The checker
  * (tests/test_kernels.c) and `orthant bench --kernels` (kernel_bench.c) run over this list; a new
  * kernel is one more case in the kernel_cases_SUBJECT.c it belongs to.
@@ -12,8 +11,7 @@
  *
  * the second term if it is stored as act. The magnitude is computed from the data, e.g.
  * (4 + √k)·Σ|a||b| for a product. Kernels that round only once (`exact`) must give the same bits as
- * the plain C version of the same precision.
- */
+ * the plain C version of the same precision. */
 #ifndef ORTHANT_KERNEL_CASES_H
 #define ORTHANT_KERNEL_CASES_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Cases of activation functions, gates, dropout, normal numbers and rotation, element by element.
  */
 #include "kernels/kernel_case_tools.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Cases of layer norm. Variant 1: without bias.
- */
+ * Cases of layer norm. Variant 1: without bias. */
 #include "kernels/kernel_case_tools.h"
 
 CALL(norm, p->rows, p->cols, x[0], x[1], p->variant ? NULL : x[2], 1e-2, x[3], x[4], x[5]);

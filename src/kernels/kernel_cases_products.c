@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Cases of the matrix product. Variants: bit 0, bit 1: A, B transposed; from 4 on C is real; from 8
- * on it is added to.
- */
+ * on it is added to. */
 #include "kernels/kernel_case_tools.h"
 
 static void gemm_shape(problem *p)

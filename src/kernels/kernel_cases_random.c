@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Cases of random features, of decay by position and of powers of logits.
- */
+ * Cases of random features, of decay by position and of powers of logits. */
 #include "kernels/kernel_case_tools.h"
 
 /* ---- random features ---- the variant is the feature */

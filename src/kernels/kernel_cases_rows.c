@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Cases of rows of numbers: conversions, sums, products with numbers.
- */
+ * Cases of rows of numbers: conversions, sums, products with numbers. */
 #include "kernels/kernel_case_tools.h"
 
 CALL(act_from_real, p->cols, x[0], x[1]);

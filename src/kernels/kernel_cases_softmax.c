@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Cases of softmax over tiles of logits.
- */
+ * Cases of softmax over tiles of logits. */
 #include "kernels/attention_tile.h"
 #include "kernels/kernel_case_tools.h"
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Cases of structured projections: blocks of OA_LANES rows. Variants: without and with an index.
- */
+ * Cases of structured projections: blocks of OA_LANES rows. Variants: without and with an index. */
 #include "kernels/kernel_case_tools.h"
 
 static void lanes_shape(problem *p)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Cases of the loss, of the update rules and of the norm of a gradient.
- */
+ * Cases of the loss, of the update rules and of the norm of a gradient. */
 #include "kernels/kernel_case_tools.h"
 
 /* ---- loss ---- variant: which target; 3: no gradient; 4: labels are smoothed */

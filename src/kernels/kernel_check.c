@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Solving a problem of kernel_cases.h and judging the answer; kernel_values.c makes the numbers.
- */
+ * Solving a problem of kernel_cases.h and judging the answer; kernel_values.c makes the numbers. */
 #include "kernels/kernel_cases.h"
 
 #include <float.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The peaks of the machine: arithmetic in registers and a large copy, on one core and on all. A
  * shared machine changes its speed from one moment to the next, so each is measured in many slices.
  * Short ones are timed by the wall: few are interrupted, and those are neither the best nor the
  * median, while the clock of a thread that was interrupted counts a tenth of a millisecond up to a
- * fifth too short. Long ones are timed by the clock of the thread.
- */
+ * fifth too short. Long ones are timed by the clock of the thread. */
 #define READ_WORDS 16 /* what every processor has */
 #include "kernels/peak_numbers.h"
 #include "kernels/peak_read.h"

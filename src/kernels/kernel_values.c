@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The numbers of a problem of kernel_cases.h: drawn by its seed, awkward where the case bears it.
  */
 #include "kernels/kernel_cases.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * kernels: what one core does. Pure functions on pointers: no threads, no allocation, no knowledge
  * of tensors.
  *
@@ -20,8 +19,7 @@
  * overwrites a pointer of the table when the processor has what it needs. Pointers marked act/real
  * below point to elements of these types. Matrices are row-major with a leading dimension (elements
  * from one row to the next). x may equal y where both are of one type and the comment says "in
- * place". Sums are made in a fixed order that depends on sizes only.
- */
+ * place". Sums are made in a fixed order that depends on sizes only. */
 #ifndef ORTHANT_KERNELS_H
 #define ORTHANT_KERNELS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The bf16 peak of AMX: twelve products of tiles a round, into four tiles of sums; without loads,
- * and with the loads that the innermost loop of a matrix product has (tile_product.h).
- */
+ * and with the loads that the innermost loop of a matrix product has (tile_product.h). */
 #include "kernels/tile_amx.h"
 
 #include "kernels/kernel_bench.h"

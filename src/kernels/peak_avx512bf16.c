@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The bf16 peak of AVX512_BF16: twelve chains of VDPBF16PS, each two multiply-adds for every one of
- * sixteen floats.
- */
+ * sixteen floats. */
 #include "kernels/kernel_bench.h"
 #include "kernels/peak_numbers.h"
 

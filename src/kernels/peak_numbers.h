@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Operands of the loops that measure peaks. A processor that multiplies zeros, or the same number
- * for ever, runs at a higher clock than one that multiplies what models consist of.
- */
+ * for ever, runs at a higher clock than one that multiplies what models consist of. */
 #ifndef ORTHANT_PEAK_NUMBERS_H
 #define ORTHANT_PEAK_NUMBERS_H
 

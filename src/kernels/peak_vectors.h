@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The f32 peak of the vectors of an instruction set, and memory read and copied by them. Included
  * after the layer (vector_avx2.h, vector_avx512.h) and after
  *

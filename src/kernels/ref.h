@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The three plain C tables, one for each precision (ref_template.h).
- */
+ * The three plain C tables, one for each precision (ref_template.h). */
 #ifndef ORTHANT_KERNELS_REF_H
 #define ORTHANT_KERNELS_REF_H
 

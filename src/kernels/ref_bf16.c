@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Plain C kernels, bf16: activations are the upper halves of floats, everything is computed in
- * float.
- */
+ * float. */
 #define ACT uint16_t
 #define REAL float
 #define LOAD(a) oa_bf16_to_float(a)

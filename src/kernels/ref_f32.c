@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Plain C kernels, f32: activations and sums are floats. Also the door to all three plain versions.
  */
 #define ACT float

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The plain C version of every kernel: the definition of right. Compiled once for each precision by
  * ref_f32.c, ref_bf16.c and ref_f64.c, which define
  *
@@ -10,8 +9,7 @@
  *     PRECISION, ACT_TYPE, REAL_TYPE, NAME(f)
  *     BLOCK_*          block sizes of matrix products, see gemm_template.h
  *
- * What each function means is said in kernels.h. Sums run from the first element to the last.
- */
+ * What each function means is said in kernels.h. Sums run from the first element to the last. */
 #include "base/processor.h"
 #include "kernels/attention_tile.h"
 #include "kernels/gemm_template.h"

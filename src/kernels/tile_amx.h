@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tiles of the processor. Written in assembly, since what compilers offer says too little about the
- * memory that these instructions read and write (gcc 12 drops stores to the configuration).
- */
+ * memory that these instructions read and write (gcc 12 drops stores to the configuration). */
 #include "kernels/tile_pack_avx512.h"
 
 #define TILES ((void)0)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Attention on tiles (Dao et al. 2022): logits, weights and products of a block of queries and a
  * tile of keys, with intermediate results in the L1 and L2 caches and weights in bf16 in the order
  * in which the next product reads them. Products are those of tile_product.h, weights those of the
@@ -12,8 +11,7 @@
  * rows next to each other, as softmax_pairs stores them.
  *
  * Included after tile_product.h and struct oa_gemm_state, whose room it uses; add_sums comes with
- * the operations on tiles.
- */
+ * the operations on tiles. */
 #include "kernels/tile_attention_products.h"
 
 /* ---- forward ---- */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The products of attention on tiles: left operands, rows of keys in panels, strips and groups of
- * rows, and what these see. A part of tile_attention.h.
- */
+ * rows, and what these see. A part of tile_attention.h. */
 #include "kernels/attention_tile.h"
 
 enum { CHUNK = 32 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Sums of a product on tiles on their way to C (tile_product.h).
- */
+ * Sums of a product on tiles on their way to C (tile_product.h). */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The innermost loops of tile_product.h and tile_attention.h for units with tiles: sums of up to
  * two by two tiles stay in the units over all steps of k. Included after the tiles themselves
- * (tile_amx.h, tests/plain_tiles.c).
- */
+ * (tile_amx.h, tests/plain_tiles.c). */
 #include "kernels/tile_operands.h"
 
 enum {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Arguments of the innermost loops of products on tiles (tile_multiply.h, tile_vectors.h):
  * addresses of operands, prefetches, and sums that are stored meanwhile. Included after
- * finish_rows.
- */
+ * finish_rows. */
 enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, SUMS = STEP * STEP, STRIP = 16 };
 #define SUMS_ROW ((long)(STEP * sizeof(float)))
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Around the products of tile_product.h, by vectors of AVX-512: operands are packed into panels,
- * and sums are stored in C.
- */
+ * and sums are stored in C. */
 #include "kernels/tile_finish.h"
 #include "kernels/turn_avx512.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Matrix products in bf16 by tiles of 16 rows of 64 bytes, as in AMX, on packed operands.
  *
  *     tile    of A: 16 rows of 32 numbers along k. Of B: 16 pairs of rows along k, 16 columns wide,
@@ -22,8 +21,7 @@
  * Included after tile_finish.h and the operations on tiles, those of the processor (tile_amx.h) or
  * plain C (tests/plain_tiles.c), which have the same bits: TILES, tiles_begin, tiles_end,
  * tile_zero, tile_load, tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows;
- * TILE_INLINE.
- */
+ * TILE_INLINE. */
 #include "kernels/kernels.h"
 
 #include <limits.h>

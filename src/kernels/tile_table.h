@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The table's functions for products in bf16 on packed operands. Fewer rows than a tile has go to
  * the products that read operands as they are: all of B would be packed for them. Included after
- * the innermost loops.
- */
+ * the innermost loops. */
 #include "base/processor.h"
 #include "kernels/tile_product.h"
 

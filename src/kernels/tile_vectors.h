@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The innermost loops of tile_product.h and tile_attention.h for processors that have no tiles but
  * multiply pairs of bf16 by vectors: VDPBF16PS adds to each of 16 sums the two products of a pair
  * of numbers, first the odd one, then the even one (Intel 64 and IA-32 Architectures Software
@@ -8,8 +7,7 @@
  *
  * Eight rows by two vectors of sums are in registers, or sixteen by one: enough to hide the latency
  * of the instruction, and with two vectors ten loads for sixteen of them. The prefetches of the
- * loops on tiles are left to the hardware prefetcher.
- */
+ * loops on tiles are left to the hardware prefetcher. */
 #include "kernels/tile_pack_avx512.h"
 
 #include "kernels/tile_operands.h"

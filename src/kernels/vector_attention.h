@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Softmax in the order in which products on tiles read it, by vectors of 16; a part of
- * vector_template.h, for activations in bf16. The numbers are those of vector_softmax.h.
- */
+ * vector_template.h, for activations in bf16. The numbers are those of vector_softmax.h. */
 #include "kernels/attention_tile.h"
 
 enum { TILE_ROWS = 16, TILE_COLS = 32, TILE_CELLS = TILE_ROWS * TILE_COLS };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Eight floats at a time: the thin layer between vector_template.h and AVX2 with FMA. The functions
- * and their contracts are those of vector_avx512.h.
- */
+ * and their contracts are those of vector_avx512.h. */
 #ifndef ORTHANT_KERNELS_VECTOR_H
 #define ORTHANT_KERNELS_VECTOR_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Sixteen floats at a time: the thin layer between vector_template.h and AVX-512 (F, BW, DQ, VL).
  * vector_avx2.h is the same with eight. Loads and stores take the number of lanes: W everywhere but
  * at the end of a row; lanes beyond it are read as zeros and not written. Sums across lanes are
- * made in a fixed order.
- */
+ * made in a fixed order. */
 #ifndef ORTHANT_KERNELS_VECTOR_H
 #define ORTHANT_KERNELS_VECTOR_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * vector_template.h with activations in bf16. Included after the layer for an instruction set.
- */
+ * vector_template.h with activations in bf16. Included after the layer for an instruction set. */
 #define ACT uint16_t
 #define REAL float
 #define LOAD(a) oa_bf16_to_float(a)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * vector_template.h with activations in f32. Included after the layer for an instruction set.
- */
+ * vector_template.h with activations in f32. Included after the layer for an instruction set. */
 #define ACT float
 #define REAL float
 #define LOAD(a) (a)

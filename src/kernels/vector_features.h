@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The part of vector_template.h that only some mechanisms need: exact GELU and gates, features of
- * kernel attention. Same shape: f_lanes does at most W elements at `at`.
- */
+ * kernel attention. Same shape: f_lanes does at most W elements at `at`. */
 
 /* ---- exact GELU, gates ---- */
 

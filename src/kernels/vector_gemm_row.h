@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A single row times a matrix, as in decoding: B is read once, in memory order, at the bandwidth of
  * memory. Packing it would cost more than the product, and for oneDNN every length of a growing
  * cache is a new shape. The same for a few rows with batch invariance (oa_gemm.invariant_rows):
  * the first of them load a block of B into a cache, and the others read it there. Many rows compute
  * for longer than a block takes to load: meanwhile the next block is prefetched. How memory is read
- * does not change the bits.
- */
+ * does not change the bits. */
 
 /* Where transposed B is, which decides the order of its rows. */
 enum source {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Functions of vectors, over the layer of vector_avx2.h or vector_avx512.h (included first).
- */
+ * Functions of vectors, over the layer of vector_avx2.h or vector_avx512.h (included first). */
 #ifndef ORTHANT_KERNELS_VECTOR_MATH_H
 #define ORTHANT_KERNELS_VECTOR_MATH_H
 
@@ -34,8 +32,7 @@ INLINE v_float v_exp(v_float x)
 
 /* 2^x within 1 ulp, for what has the factor log₂ e in it already: 2^⌊x⌋·2^f with f = x − ⌊x⌋ in [0,
  * 1) and 2^f = 1 + f·(minimax polynomial, relative error 2·10⁻⁹). Denormal results are 0, −∞ gives
- * 0, NaN stays; +∞ gives NaN.
- */
+ * 0, NaN stays; +∞ gives NaN. */
 INLINE v_float v_exp2(v_float x)
 {
     v_float f = v_fraction(x);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Normal numbers, W/2 blocks of random words at a time: normal_lanes.h over the doubles of the
- * layer. Included by vector_template.h.
- */
+ * layer. Included by vector_template.h. */
 #include "kernels/vector_math.h"
 
 #define LANES v_real

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The vector version of every kernel, written once over v_float (vector_avx2.h: 8 floats,
  * vector_avx512.h: 16) and compiled for both, with activations in f32 and in bf16. Included after
  * the layer and after
@@ -11,8 +10,7 @@
  * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with
  * the constant W but at the end, so that the compiler makes a version with full vectors and one
  * with masks. Sums: lane by lane first, over four partial vectors in turn where the row is long,
- * then across lanes in a fixed order.
- */
+ * then across lanes in a fixed order. */
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
 

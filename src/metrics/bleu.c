@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * BLEU (Papineni et al., ACL 2002), as sacreBLEU 2.6.0. Smoothing after Chen and Cherry (WMT 2014):
  * exp is their third method, that of mteval-v13a.pl, floor the first, add-k the second.
  *
  * Statistics of a segment: length of the hypothesis; length of the reference that is nearest to it;
- * for each order the matching n-grams; for each order all n-grams.
- */
+ * for each order the matching n-grams; for each order all n-grams. */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>

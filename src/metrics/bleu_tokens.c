@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The tokenizers of sacreBLEU: 13a (mteval-v13a.pl of WMT), intl (mteval-v14.pl: Unicode
- * punctuation and symbols), char (single characters), none (white space only).
- */
+ * punctuation and symbols), char (single characters), none (white space only). */
 #include "metrics/metrics_parts.h"
 #include "tokenizers/text.h"
 

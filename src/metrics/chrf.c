@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * chrF (Popović, WMT 2015), and with words chrF+ and chrF++ (Popović, WMT 2017), as
  * sacreBLEU 2.6.0.
  *
  * Statistics of a segment, for each order of characters and then of words: n-grams of the
- * hypothesis, of the reference, and matches. The reference with the best F counts.
- */
+ * hypothesis, of the reference, and matches. The reference with the best F counts. */
 #include "metrics/metrics_parts.h"
 
 static int chrf_orders(const struct oa_metric_options *o)

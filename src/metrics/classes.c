@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Classification metrics: counts per label, and accuracy, F1 and Matthews' correlation from them,
- * as scikit-learn 1.9.1. Labels are compared byte by byte: "1" and "1.0" differ.
- */
+ * as scikit-learn 1.9.1. Labels are compared byte by byte: "1" and "1.0" differ. */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>

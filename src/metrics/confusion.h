@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The confusion matrix of labels, and precision, recall, F1 and support of each class, as
- * scikit-learn 1.9.1 (confusion_matrix, precision_recall_fscore_support), as text and JSON.
- */
+ * scikit-learn 1.9.1 (confusion_matrix, precision_recall_fscore_support), as text and JSON. */
 #ifndef ORTHANT_METRICS_CONFUSION_H
 #define ORTHANT_METRICS_CONFUSION_H
 

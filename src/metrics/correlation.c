@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Correlations, as SciPy 1.17.1.
- */
+ * Correlations, as SciPy 1.17.1. */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Edits of TER: insertions, deletions, substitutions and shifts of a run of words cost 1 each. A
  * greedy search for shifts with Tercom's limits makes every choice in the order of sacreBLEU's
  * lib_ter.py, since the count depends on it. Distances are computed in a band around the diagonal.
@@ -194,8 +193,7 @@ static void try_targets(struct ter_search *s, long start, long there, long lengt
 
 /*  */
 /* Tries the runs from `start` on that are in the reference at `there`, if both have errors and the
- * run is not already aligned there. False: MOST_CANDIDATES was reached.
- */
+ * run is not already aligned there. False: MOST_CANDIDATES was reached. */
 static bool try_runs(struct ter_search *s, long start, long there, struct shift *best)
 {
     for (long length = 1; length <= LONGEST_SHIFT; length++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * n-grams of several texts, order by order: an n-gram is the pair of the id of its first n-1 units
- * and its last unit, so each order costs one table lookup per position.
- */
+ * and its last unit, so each order costs one table lookup per position. */
 #include "metrics/metrics_parts.h"
 
 bool oa_grams_begin(struct oa_arena *a, const struct oa_text_ids *text, struct oa_grams *out)

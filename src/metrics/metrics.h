@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * metrics: scores of texts, labels and numbers against references. Three families:
  *
  *     segments  BLEU, chrF, TER, ROUGE: statistics per segment, whose sum gives the corpus score
@@ -10,8 +9,7 @@
  *
  * Each number equals that of a reference package (docs/metrics.md): sacreBLEU 2.6.0 (Post, "A call
  * for clarity in reporting BLEU scores", WMT 2018), rouge-score 0.1.2, scikit-learn 1.9.1 and
- * SciPy 1.17.1. Texts are UTF-8; a character is a code point, as in Python's str.
- */
+ * SciPy 1.17.1. Texts are UTF-8; a character is a code point, as in Python's str. */
 #ifndef ORTHANT_METRICS_H
 #define ORTHANT_METRICS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Private to src/metrics. Memory comes from arenas; NULL and false mean no memory, noted in the
- * arena's context.
- */
+ * arena's context. */
 #ifndef ORTHANT_METRICS_PARTS_H
 #define ORTHANT_METRICS_PARTS_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The generator of numpy.random.default_rng, on which sacreBLEU's intervals and p-values depend:
  * PCG64 (O'Neill, HMC-CS-2014-0905, XSL-RR of 128 bits) seeded by SeedSequence; bounded integers
- * after Lemire (ACM TOMACS 2019) and single bits from 32-bit halves.
- */
+ * after Lemire (ACM TOMACS 2019) and single bits from 32-bit halves. */
 #include "metrics/metrics_parts.h"
 
 __extension__ typedef unsigned __int128 wide;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Porter's stemmer (Program 14.3, 1980) in NLTK's default mode NLTK_EXTENSIONS, as rouge-score uses
- * it. Words are lower-case ASCII letters and digits; digits count as consonants.
- */
+ * it. Words are lower-case ASCII letters and digits; digits count as consonants. */
 #include "metrics/metrics_parts.h"
 
 /* A word, rewritten in place: no rule makes it longer than the original. */
@@ -81,8 +79,7 @@ struct porter_rule {
     const char *suffix, *by;
 };
 
-/* Applies the first rule whose suffix matches, if the stem's measure is above `more`.
- */
+/* Applies the first rule whose suffix matches, if the stem's measure is above `more`. */
 static struct porter_word apply_rules(struct porter_word w, const struct porter_rule *rules,
                                       int more)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Python's str methods isspace, split, rstrip and lower, on which the scores of the reference
- * packages depend.
- */
+ * packages depend. */
 #include "data/data.h"
 #include "metrics/metrics_parts.h"
 

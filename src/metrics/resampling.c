@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Intervals and tests by resampling, digit for digit those of sacreBLEU 2.6.0 with NumPy 2: the
  * same draws in the same order, and sums and scores in float where its arrays are. Draws are
- * sequential; the resamples are scored in parallel.
- */
+ * sequential; the resamples are scored in parallel. */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>
@@ -361,8 +359,7 @@ static double strict_bootstrap_p(const struct resampling *r, int k, double seen)
     return strict_p(difference, r->samples, oa_rounded(seen, single));
 }
 
-/* Two-sided p by shifting the bootstrap distribution (Noreen, 1989).
- */
+/* Two-sided p by shifting the bootstrap distribution (Noreen, 1989). */
 static double shifted_bootstrap_p(const struct resampling *r, int k, double seen)
 {
     const double *baseline = scores_of(r, 2, 0), *system = scores_of(r, 2, k);

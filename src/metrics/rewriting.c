@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Substitutions over a text, and the ones for Western punctuation that mteval-v13a and Tercom
  * share. Each regular expression of the original is a left-to-right pass over bytes, without
- * overlapping matches; all match ASCII only.
- */
+ * overlapping matches; all match ASCII only. */
 #include "metrics/metrics_parts.h"
 
 bool oa_rewrite(struct oa_arena *a, struct oa_line *text, int growth, oa_pass *pass)

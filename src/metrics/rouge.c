@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * ROUGE (Lin, 2004), as Google's rouge-score 0.1.2: ROUGE-1 and -2 count n-grams, ROUGE-L the
  * longest common subsequence (LCS), ROUGE-Lsum the union LCS of each reference sentence with all
  * hypothesis sentences. The reference with the best F counts.
  *
- * Statistics of a segment: precision, recall, F, and 1; the score is the mean F.
- */
+ * Statistics of a segment: precision, recall, F, and 1; the score is the mean F. */
 #include "metrics/metrics_parts.h"
 
 enum { PRECISION, RECALL, F, ONE, NUMBERS };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The table of segment metrics, their options, and the statistics of all segments of a corpus,
- * computed in parallel.
- */
+ * computed in parallel. */
 #include "metrics/metrics_parts.h"
 
 enum { SEGMENTS = 16 }; /* per parallel item */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Longest common subsequences: their length, and the one that rouge-score chooses.
- */
+ * Longest common subsequences: their length, and the one that rouge-score chooses. */
 #include "metrics/metrics_parts.h"
 
 /* Updates row[j], the LCS length with the first j units of `other`, for one more unit. bits: set

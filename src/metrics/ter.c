@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Translation edit rate (Snover et al., AMTA 2006), as sacreBLEU 2.6.0, which follows Tercom.
  *
- * Statistics of a segment: edits to the closest reference; mean length of the references.
- */
+ * Statistics of a segment: edits to the closest reference; mean length of the references. */
 #include "metrics/metrics_parts.h"
 
 static int ter_statistics(const struct oa_metric_options *o)

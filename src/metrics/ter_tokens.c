@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Words for TER, by Tercom's normaliser as in sacreBLEU. Its rules for kana match only at the very
  * beginning, where normalisation has put a blank, and its rule for 's only at the very end: they
- * never match and are left out. The other Asian rules put blanks around single characters.
- */
+ * never match and are left out. The other Asian rules put blanks around single characters. */
 #include "metrics/metrics_parts.h"
 #include "tokenizers/text.h"
 

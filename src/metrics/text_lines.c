@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Files of lines: texts, labels or numbers. Invalid lines are rejected with file and line.
- */
+ * Files of lines: texts, labels or numbers. Invalid lines are rejected with file and line. */
 #include "data/examples.h"
 #include "metrics/metrics_parts.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Ids for words and for pairs of ids, from 0 in order of occurrence: hash tables with open
- * addressing, at most half full.
- */
+ * addressing, at most half full. */
 #include "metrics/metrics_parts.h"
 #include "tokenizers/word_table.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Decoding token by token, with the caches of the attention layers (oa_state).
  *
  * When the context is full, the caches are cleared and the last half of the context is read again,
  * which about doubles the cost per token. The model then sees the last context/2 to context tokens,
- * and its output is a function of the text alone.
- */
+ * and its output is a function of the text alone. */
 #include "model/source.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * model: Transformers made of stacks (stack.h), and their files. Forms:
  *
  *     language model         ids → embedding (+ position, segment) → decoder → tied output
@@ -13,8 +12,7 @@
  * (Dosovitskiy et al. 2021), with the embedding of their id as its bias. Parameter names:
  * embedding.weight, source_embedding.weight, segment.weight, patch.weight, position.weight,
  * rotary.cosine, rotary.sine, those of the stacks, classifier.weight, classifier.bias. With two
- * stacks, position tables are prefixed with the role: encoder.position.weight.
- */
+ * stacks, position tables are prefixed with the role: encoder.position.weight. */
 #ifndef ORTHANT_MODEL_H
 #define ORTHANT_MODEL_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Metadata of model.safetensors that identify the model.
- */
+ * Metadata of model.safetensors that identify the model. */
 #ifndef ORTHANT_MODEL_IDENTITY_H
 #define ORTHANT_MODEL_IDENTITY_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The pretrained model that a run starts from (train.init): its files and its model.
- */
+ * The pretrained model that a run starts from (train.init): its files and its model. */
 #ifndef ORTHANT_MODEL_PRETRAINED_H
 #define ORTHANT_MODEL_PRETRAINED_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Scoring: logits, negative log-likelihood of the tokens of a text, accuracy.
- */
+ * Scoring: logits, negative log-likelihood of the tokens of a text, accuracy. */
 #include "model/model.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The source of a decoding with an encoder-decoder.
- */
+ * The source of a decoding with an encoder-decoder. */
 #ifndef ORTHANT_MODEL_SOURCE_H
 #define ORTHANT_MODEL_SOURCE_H
 

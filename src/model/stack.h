@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A stack of Transformer blocks with a final norm.
  *
  *     x → [ norm → self-attention → + → ( norm → cross-attention → + → ) norm → FFN → + ] × layers
@@ -10,8 +9,7 @@
  * sequences, a decoder is causal, and one with a memory attends to an encoder's output. Parameters:
  * ROLE.layers.L.{attention_norm,cross_norm,ffn_norm}.weight (.bias), ROLE.layers.L.attention.… and
  * ROLE.layers.L.cross_attention.… (contract of the attention layer),
- * ROLE.layers.L.ffn.{in,out}.weight (.bias), ROLE.norm.weight (.bias; pre-norm alone).
- */
+ * ROLE.layers.L.ffn.{in,out}.weight (.bias), ROLE.norm.weight (.bias; pre-norm alone). */
 #ifndef ORTHANT_MODEL_STACK_H
 #define ORTHANT_MODEL_STACK_H
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Transfer: parameters of a pretrained model as initial values of another one. Parameters of the
  * same name and shape are copied. Embeddings of different vocabularies are copied row by row, by
  * token; learned positions up to the shorter length. Position tables match with and without the
  * prefix of their stack. A source embedding of its own is initialised from the shared embedding of
  * the other model. Frozen parameters are only copied from parameters initialised by the same rule,
- * so that no learned matrix replaces a frozen one.
- */
+ * so that no learned matrix replaces a frozen one. */
 #ifndef ORTHANT_MODEL_TRANSFER_H
 #define ORTHANT_MODEL_TRANSFER_H
 

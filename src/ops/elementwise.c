@@ -152,8 +152,7 @@ oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const vo
 
 /* ---- y = x·f, f[h, c] = s·temperature[h]·diagonal[h, c] ----
  * dx = dy·f; with g[h, c] = Σ_rows dy·x: d temperature[h] += s·Σ_c diagonal·g, d diagonal[h, c] +=
- * s·temperature[h]·g.
- */
+ * s·temperature[h]·g. */
 
 static struct oa_head_factors head_factors_of(const struct elementwise_op *m)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Token mixing (docs/attention.md: mixer): an MLP along the length, shared by all channels. With
  * X [n, C] the rows of one sequence,
  *
@@ -12,8 +11,7 @@
  * The products then run on masked copies, and gradients of masked elements are dropped.
  *
  * U and A are stored transposed, [B·C, D_S], so that b1 is a bias of columns. Sequences are
- * processed in order, so that the sums of the weight gradients have one order.
- */
+ * processed in order, so that the sums of the weight gradients have one order. */
 #include "ops/ops.h"
 
 struct mixer_op {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * ops: tensors, an eager tape, the parameter store, and the differentiable operations.
  *
  * An op runs at once on the device and, when the tape records, adds a node with what its backward
  * pass needs; oa_tape_backward runs the nodes in reverse. Mechanisms and models are written forward
  * only; derivatives are hand-written in ops and engines. The first failure is kept in the context,
  * and an op given NULL returns NULL: code that composes ops has no error branches, its caller
- * checks oa_status once.
- */
+ * checks oa_status once. */
 #ifndef ORTHANT_OPS_H
 #define ORTHANT_OPS_H
 
@@ -313,8 +311,7 @@ struct oa_embedding_tables {
     oa_tensor *rest; /* [tokens, D], contiguous */
 };
 /* Token i of a sequence of `length` has position first + i. segments [tokens]: with a segment
- * table.
- */
+ * table. */
 oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens,
                     long length, long first, const struct oa_embedding_tables *tables,
                     double dropout);

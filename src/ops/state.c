@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Decoding caches. A slot has either a row per token (KV cache) or the running sums of a
  * recurrence.
  *
  * Rows that no later query sees are evicted, many at once, when memory is needed: there is room for
  * two windows, so the rows moved are no more than the rows added (summaries once more). Always
  * visible rows (sinks, summaries of completed blocks) come first, then the window: a horizon
- * guarantees that the engines may use row numbers as positions.
- */
+ * guarantees that the engines may use row numbers as positions. */
 #include "ops/ops.h"
 
 void oa_state_open(struct oa_state *s, struct oa_device *d, long length)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tensors and the eager tape, a list of nodes from the newest to the oldest.
  *
  * After a node has run backward, nothing reads the tensors allocated since the node before it:
  * their consumers are newer and done. Their values and gradients are reused for gradients of older
- * tensors, so that a backward pass needs little more memory than the forward pass.
- */
+ * tensors, so that a backward pass needs little more memory than the forward pass. */
 #include "ops/tape.h"
 
 #include "device/wrappers/meter.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A heat map as a picture in a page: a PNG (ISO/IEC 15948) of palette indices, in base64 (RFC
  * 4648). The palette goes through OKLCH (Ottosson 2020, "A perceptual color space for image
  * processing") with a lightness that rises evenly, so that more looks like more, without colour
- * too, and on a light as on a dark page.
- */
+ * too, and on a light as on a dark page. */
 #include "print/print.h"
 
 #include <math.h>
@@ -13,9 +11,7 @@
 
 enum { CLEAR = 255 }; /* the index of what is not there; levels are 0 to 254 */
 
-/* ---- colours
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- colours ---- */
 
 static unsigned char srgb(double linear)
 {
@@ -37,9 +33,7 @@ void oa_heat_color(double share, unsigned char rgb[3])
     rgb[2] = srgb(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s);
 }
 
-/* ---- PNG
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- PNG ---- */
 
 static void big_endian(unsigned char *to, unsigned long x)
 {
@@ -105,9 +99,7 @@ void oa_heat_png(const struct oa_heat *h, struct oa_text *out)
     add_chunk(out, "IEND", "", 0);
 }
 
-/* ---- in a page
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- in a page ---- */
 
 void oa_base64_text(struct oa_text *out, const void *data, size_t length)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A forest plot: one row for each value, its interval as a bar, a line at 0. The range
  * follows the middle of the field; a bar that leaves it ends in an arrow, and its numbers stand in
- * the note.
- */
+ * the note. */
 #include "print/svg.h"
 
 #include <math.h>

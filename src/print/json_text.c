@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * JSON values as text. jansson's own printer gives 17 digits to every number (0.1 becomes
  * 0.10000000000000001) and a line to every point of a curve; a file that people open deserves
- * better.
- */
+ * better. */
 #include "print/print.h"
 
 #include "base/json_write.h"

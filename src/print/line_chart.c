@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Lines over a common axis: losses against steps or time, times against lengths. The name of a
  * series is at the end of its line; names that would overlap are pushed apart and tied to their
- * lines.
- */
+ * lines. */
 #include "print/svg.h"
 
 #include <math.h>

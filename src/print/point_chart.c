@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Points with names: quality against cost, with the Pareto front. A name takes the free place
  * nearest to its point; one that finds none is left out and remains in the tooltip and in the
- * table.
- */
+ * table. */
 #include "print/svg.h"
 
 #include <math.h>

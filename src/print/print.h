@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * print: how things look to people and machines: numbers, tables, JSON, charts, pages. Plain
  * structs go in, text comes out; nothing here knows what it is about. Functions that add to a
- * struct oa_text record a failure (out of memory) in its context and otherwise cannot fail.
- */
+ * struct oa_text record a failure (out of memory) in its context and otherwise cannot fail. */
 #ifndef ORTHANT_PRINT_H
 #define ORTHANT_PRINT_H
 
@@ -11,8 +9,7 @@
 
 #include <jansson.h>
 
-/* ---- numbers as people read them (numbers.c)
- * ----------------------------------------------------------------- */
+/* ---- numbers as people read them (numbers.c) ---- */
 
 /* Each writes into `out`, which holds OA_NUMBER bytes, and returns it. What is not finite becomes
  * "–". */
@@ -32,8 +29,7 @@ char *oa_number_si(char *out, double x);      /* 950, 2048, 12.3k, 4.56M, 7.89G 
 char *oa_number_bytes(char *out, double x);   /* 950 B, 12.3 KiB, 4.56 GiB */
 char *oa_number_seconds(char *out, double x); /* 12 µs, 3.4 ms, 5.6 s, 2 min 5 s, 3 h 4 min */
 
-/* ---- tables of text cells (cells.c)
- * -------------------------------------------------------------------------- */
+/* ---- tables of text cells (cells.c) ---- */
 
 struct oa_column {
     const char *title; /* "\n" begins a second line */
@@ -75,8 +71,7 @@ void oa_wrap(void (*add)(void *argument, const char *text, size_t length), void 
  * at their end. */
 void oa_text_add_short(struct oa_text *out, const char *utf8, int width);
 
-/* ---- JSON (json_text.c)
- * ---------------------------------------------------------------------------------------- */
+/* ---- JSON (json_text.c) ---- */
 
 /* Keys in the order they were added, two blanks a level, arrays of numbers on one line, the
  * shortest decimal of each number that reads back as the same double; a line end behind it. NULL is
@@ -87,8 +82,7 @@ void oa_json_line_text(const json_t *value, struct oa_text *out); /* the same on
  * in the middle of a letter: such bytes become "?". */
 json_t *oa_json_string(const char *text);
 
-/* ---- charts (svg.c, axes.c, line_chart.c, point_chart.c, interval_chart.c)
- * ------------------------------------------- */
+/* ---- charts (svg.c, axes.c, line_chart.c, point_chart.c, interval_chart.c) ---- */
 
 #define OA_COLORS                                                                                  \
     8 /* a colour-blind safe palette; series beyond it repeat the colours with another dash */
@@ -153,8 +147,7 @@ struct oa_interval_chart {
 void oa_svg_intervals(const struct oa_interval_chart *chart,
                       struct oa_text *out); /* with a line at 0 */
 
-/* ---- heat maps (heat_image.c)
- * --------------------------------------------------------------------------------- */
+/* ---- heat maps (heat_image.c) ---- */
 
 struct oa_heat {
     long rows, columns; /* at least 1 */
@@ -170,8 +163,7 @@ void oa_heat_png(const struct oa_heat *h,
 void oa_heat_data(const struct oa_heat *h, struct oa_text *out); /* the same as a data: URL */
 void oa_base64_text(struct oa_text *out, const void *data, size_t length);
 
-/* ---- pages (page.c)
- * ------------------------------------------------------------------------------------------ */
+/* ---- pages (page.c) ---- */
 
 void oa_html_text(struct oa_text *out,
                   const char *text); /* escaped for content, attributes and SVG */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * What the charts share: the frame, axes with ticks, names, colours; for charts of one's own, too.
- * Units are CSS pixels; a chart is as wide as its viewBox and shrinks with the page.
- */
+ * Units are CSS pixels; a chart is as wide as its viewBox and shrinks with the page. */
 #ifndef ORTHANT_PRINT_SVG_H
 #define ORTHANT_PRINT_SVG_H
 

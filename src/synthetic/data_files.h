@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Private to synthetic: writing the files of one part of a data set, and checking the folder.
- */
+ * Private to synthetic: writing the files of one part of a data set, and checking the folder. */
 #ifndef ORTHANT_DATA_FILES_H
 #define ORTHANT_DATA_FILES_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A data set: its parts are written under temporary names; then data.json is marked incomplete, the
  * files are renamed, those of an older data set removed, and data.json is completed. A program that
- * is killed in between leaves a folder marked as an incomplete data set.
- */
+ * is killed in between leaves a folder marked as an incomplete data set. */
 #include "base/checksum.h"
 #include "base/folder_lock.h"
 #include "base/json_write.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Sequential random words of a stream (base.h), and exactly uniform integers.
- */
+ * Sequential random words of a stream (base.h), and exactly uniform integers. */
 #ifndef ORTHANT_DICE_H
 #define ORTHANT_DICE_H
 

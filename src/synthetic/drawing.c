@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Rejection sampling of distinct examples. A block is drawn in parallel, each example until the
  * rule accepts it; then, sequentially, repeated inputs are redrawn. Attempt a of example i uses the
- * stream (seed, "data/TASK/PART") → i → a, so results do not depend on threads and blocks.
- */
+ * stream (seed, "data/TASK/PART") → i → a, so results do not depend on threads and blocks. */
 #include "synthetic/synthetic.h"
 
 #include <string.h>
@@ -106,8 +104,7 @@ void oa_drawing_close(struct oa_drawing *d)
 
 /* ---- one example ---- */
 
-/* Draws until the rule accepts, or a stop request, an error or MOST_ATTEMPTS.
- */
+/* Draws until the rule accepts, or a stop request, an error or MOST_ATTEMPTS. */
 static void search_examples(void *argument, long item, const struct oa_worker *worker)
 {
     struct oa_drawing *d = argument;

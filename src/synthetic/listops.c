@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * listops: nested operations on lists of digits, by the rule of the Long Range Arena
  * (lra_benchmarks/data/listops.py):
  *
@@ -8,8 +7,7 @@
  *
  * MED is the median (mean of the middle two, rounded down), SM the sum modulo 10. Text as in "[MAX
  * 2 [SM 3 9 ] 1 ]", with an operator and its bracket as one word: the arena's input pipeline also
- * removes the other brackets of its files.
- */
+ * removes the other brackets of its files. */
 #include "synthetic/listops_law.h"
 #include "synthetic/synthetic.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tasks on sequences of independent uniform symbols: copy, reverse, sort; parity and majority,
  * functions of all bits that are sensitive to every bit or to few. */
 #include "synthetic/synthetic.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Scores by part and sample outputs, for all tasks on examples. The parts and the sampled examples
- * depend on the data alone, so all runs of a comparison report the same ones. Private to tasks/.
- */
+ * depend on the data alone, so all runs of a comparison report the same ones. Private to tasks/. */
 #ifndef ORTHANT_TASKS_DETAILS_H
 #define ORTHANT_TASKS_DETAILS_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Functions shared by the tasks on examples. Private to tasks/.
- */
+ * Functions shared by the tasks on examples. Private to tasks/. */
 #ifndef ORTHANT_TASKS_EXAMPLE_TASK_H
 #define ORTHANT_TASKS_EXAMPLE_TASK_H
 

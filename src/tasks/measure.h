@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The measures of tasks and their values.
- */
+ * The measures of tasks and their values. */
 #ifndef ORTHANT_TASKS_MEASURE_H
 #define ORTHANT_TASKS_MEASURE_H
 
@@ -19,8 +17,7 @@ struct oa_measure {
 };
 
 /* The score on a part of the evaluated data, such as a class or a range of lengths. Parts of one
- * kind are adjacent.
- */
+ * kind are adjacent. */
 struct oa_breakdown {
     char by[32];      /* kind: "class", "length" */
     char name[64];    /* of the part */

@@ -8,8 +8,7 @@ static const struct oa_example_layout layout = { .source_begin = "[CLS]",
                                                  .source_end = "[SEP]",
                                                  .words = true };
 
-/* Undefined correlations (a constant side, a single example) count as 0.
- */
+/* Undefined correlations (a constant side, a single example) count as 0. */
 static double percent(double r)
 {
     return isnan(r) ? 0 : 100 * r;

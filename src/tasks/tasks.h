@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * tasks: what models learn, and how they are evaluated. Read this first, then lm.c.
  *
  *     options ── task->open ──> struct oa_workload ── task->batches ──> struct oa_batches
  *
  * A task is a const table in its own file and a line of tasks.def. Training, comparisons, reports
- * and files use the table and know no task by name.
- */
+ * and files use the table and know no task by name. */
 #ifndef ORTHANT_TASKS_H
 #define ORTHANT_TASKS_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Beam search with an encoder-decoder for a batch of sources.
- */
+ * Beam search with an encoder-decoder for a batch of sources. */
 #ifndef ORTHANT_TASKS_WRITER_H
 #define ORTHANT_TASKS_WRITER_H
 

@@ -29,8 +29,7 @@ static bool has_blank_source(const struct oa_examples *e, size_t row)
     return oa_is_blank(source, length);
 }
 
-/* A stable counting sort. A blank source gets an empty output, as in `orthant translate`.
- */
+/* A stable counting sort. A blank source gets an empty output, as in `orthant translate`. */
 static enum oa_error sort_by_length(struct writing *w)
 {
     const struct oa_examples *e = w->examples;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Derived from the moments of the Beta distribution and from E U_ia U_ja U_ka U_la over the Stiefel
  * manifold. */
 #include "theory/closed_forms.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Closed forms for U [d, k] with uniformly distributed orthonormal columns (Haar), for G [d, k]
- * with entries N(0, 1/d), and for distances under them.
- */
+ * with entries N(0, 1/d), and for distances under them. */
 #ifndef ORTHANT_THEORY_CLOSED_FORMS_H
 #define ORTHANT_THEORY_CLOSED_FORMS_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Condition numbers. The proposal claims that orthogonal projections have condition number 1 and
  * Gaussian ones a large one. The first holds for the k singular values (of the pseudo-inverse,
  * since U is tall). The second holds for square Gaussian matrices; a tall one has singular values
- * within 1 ± √(k/d).
- */
+ * within 1 ± √(k/d). */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 #include "theory/spectrum.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Johnson–Lindenstrauss at the widths of heads. The lemma: a projection to
  * k ≥ 4 ln n/(ε²/2 − ε³/3) dimensions preserves distances among n points to 1 ± ε with a
  * probability of at least 1/n (Dasgupta, Gupta 2003). At the width of a head it guarantees this for
@@ -130,8 +129,7 @@ static void add_worst_distance(struct oa_theory_results *t)
                                        .claim = NAN,
                                        .meaning =
                                            "Largest relative error of the 4950 squared distances "
-                                           "of 100 random tokens, mean over "
-                                           "draws.",
+                                           "of 100 random tokens, mean over draws.",
                                        .law = NAN,
                                        .measured = m.mean,
                                        .error = m.error,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Draws of random projections in chunks: all threads generate a chunk, then all measure it. */
 #include "theory/draws.h"
 #include "statistics/statistics.h"

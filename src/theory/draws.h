@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Independent draws of random projections, and a few statistics of each. Standard errors are over
- * draws, so correlations within a draw do not matter.
- */
+ * draws, so correlations within a draw do not matter. */
 #ifndef ORTHANT_THEORY_DRAWS_H
 #define ORTHANT_THEORY_DRAWS_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Gradients of the queries. The proposal claims |∂L/∂Q Uᵀ| = |∂L/∂Q|, so that gradients neither
  * vanish nor explode. The equality holds, since the rows of Uᵀ are orthonormal. But before U the
  * gradient passes the softmax,
@@ -7,8 +6,7 @@
  *     P = softmax(S),  dP = dO Vᵀ,  dS = P ∘ (dP − rowsum(P ∘ dP)),  dQ = τ dS K,
  *
  * which scales it by the size of the logits: it is small for nearly equal logits; if one logit
- * dominates, it vanishes for most tokens and grows for a few.
- */
+ * dominates, it vanishes for most tokens and grows for a few. */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 
@@ -207,8 +205,7 @@ static void add_gradient_path(struct oa_theory_results *t, const double *v)
             .meaning =
                 "Length of the gradient of the queries with logits of deviation 1/16, relative to "
                 "deviation 1, with orthonormal U. Proposition 2 covers the projection only; the "
-                "softmax before it "
-                "changes the length.",
+                "softmax before it changes the length.",
             .claimed = "1",
             .claim = 1,
             .law = NAN,
@@ -238,10 +235,9 @@ static void plot_gradient_path(struct oa_theory_results *t, const double *v)
                .title = "Gradient of the queries",
                .caption =
                    "|∂L/∂Q|/|∂L/∂O| of a head with orthonormal projections over 64 Gaussian "
-                   "tokens, by the "
-                   "standard deviation of its logits. With large logits the gradient of most "
-                   "tokens vanishes and that of a "
-                   "few grows. The option scale=jl moves a head by a factor of d/k to the right.",
+                   "tokens, by the standard deviation of its logits. With large logits the "
+                   "gradient of most tokens vanishes and that of a few grows. The option scale=jl "
+                   "moves a head by a factor of d/k to the right.",
                .x_label = "standard deviation of the logits",
                .y_label = "gradient at the queries",
                .x_log = true,

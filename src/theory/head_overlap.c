@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Overlap of heads. Columns are orthogonal within a head. Two independent heads share
  *
  *     tr(P_h P_g)/k = |U_hᵀ U_g|²/k,   P = U Uᵀ,   k/d on average
  *
  * of their subspaces, like any two random subspaces. Only slices of one matrix are orthogonal to
- * each other.
- */
+ * each other. */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 
@@ -209,10 +207,9 @@ static void plot_overlap(struct oa_theory_results *t, const struct oa_vectors *p
                               .name = "overlap",
                               .title = "Overlap of two heads",
                               .caption = "tr(P_h P_g)/k, the share of a head's subspace that lies "
-                                         "in another's, for models with 2, 4, "
-                                         "8 … heads. Independent heads (haar) overlap like random "
-                                         "subspaces, slices of one matrix do not "
-                                         "overlap.",
+                                         "in another's, for models with 2, 4, 8 … heads. "
+                                         "Independent heads (haar) overlap like random subspaces, "
+                                         "slices of one matrix do not overlap.",
                               .x_label = "width of a head, k",
                               .y_label = "overlap" });
     add_expected_overlap(t, p);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Charts over the width of a head: the spread of lengths against the Beta distribution, and the
  * error of inner products for every generator. All three use the same draws. */
 #include "attention/attention.h"
@@ -96,10 +95,9 @@ static const struct oa_plot dense = {
     .name = "product-error",
     .title = "Error of inner products in one draw, by generator",
     .caption = "Root mean square of (d/k)⟨xU, yU⟩ − ⟨x, y⟩ in units of |x||y|, for dense random "
-               "vectors at "
-               "60°: measured (points), and for uniform columns (line). All orthonormal generators "
-               "agree with it; the "
-               "width of the head decides. The Gaussian control is worse for wide heads.",
+               "vectors at 60°: measured (points), and for uniform columns (line). All orthonormal "
+               "generators agree with it; the width of the head decides. The Gaussian control is "
+               "worse for wide heads.",
     .x_label = "width of a head, k",
     .y_label = "error",
     .x_log = true,
@@ -111,8 +109,7 @@ static const struct oa_plot sparse = {
     .title = "Error for vectors with one and two nonzero coordinates",
     .caption =
         "Here generators differ. Selecting coordinates (permutation) keeps or loses such a vector; "
-        "a "
-        "Hadamard matrix (srht) spreads it evenly; for uniform columns all vectors are alike.",
+        "a Hadamard matrix (srht) spreads it evenly; for uniform columns all vectors are alike.",
     .x_label = "width of a head, k",
     .y_label = "error",
     .x_log = true,

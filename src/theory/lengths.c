@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Lengths and inner products under a projection to k < d dimensions. The proposal concludes from
  * WᵀW = I that ⟨xW, yW⟩ = ⟨x, y⟩. But ⟨xW, yW⟩ = x (W Wᵀ) yᵀ, and W Wᵀ is a projector of rank k,
  * not I: equality needs k = d, or x and y in the span of the columns. The mean is k/d of the inner
- * product; times d/k it is right, with a spread.
- */
+ * product; times d/k it is right, with a spread. */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 
@@ -127,8 +125,7 @@ static const struct oa_theory_finding product_error = {
     .name = "product-error",
     .proposition = "(d/k)⟨xU, yU⟩ = ⟨x, y⟩, one draw",
     .meaning = "Root mean square error of a single draw in units of |x||y|, for vectors at 60°. A "
-               "model has "
-               "one draw for each head.",
+               "model has one draw for each head.",
     .claimed = "error 0",
     .claim = 0,
     .formula = "(d/k) √Var⟨xU, yU⟩",
@@ -145,8 +142,7 @@ static const struct oa_theory_finding beta_law = {
     .name = "beta-law",
     .proposition = "|xU|²/|x|² ~ Beta(k/2, (d − k)/2)",
     .meaning = "Share of draws inside the central 90 % of that distribution. Holds: draws are "
-               "uniform among "
-               "matrices with orthonormal columns.",
+               "uniform among matrices with orthonormal columns.",
     .claimed = "90 %",
     .claim = 0.9,
 };
@@ -171,8 +167,7 @@ static const struct oa_theory_finding gaussian_spread = {
     .name = "gaussian-spread",
     .proposition = "orthonormal columns preserve lengths better than Gaussian",
     .meaning = "Standard deviation of (d/k)|xG|²/|x|² for Gaussian G, relative to that of U. Holds "
-               "by a small "
-               "margin: the factor is √((d − k)/(d + 2)).",
+               "by a small margin: the factor is √((d − k)/(d + 2)).",
     .claimed = "better",
     .claim = NAN,
     .formula = "√(2/k)",

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Attention logits of frozen projections, S_ij = τ s² (x_i U)(x_j T)ᵀ, over draws, for tokens of
  * squared length d:
  *
@@ -8,8 +7,7 @@
  *
  * And the share of a trained bilinear form W_Q W_Kᵀ = B that a frozen one can express: the best
  * multiple of U Tᵀ captures ⟨U Tᵀ, B⟩²/(k|B|²) of |B|², 1/d² on average; with a trained diagonal,
- * U Λ Tᵀ, Σ_l (u_lᵀ B t_l)²/|B|², k/d² on average.
- */
+ * U Λ Tᵀ, Σ_l (u_lᵀ B t_l)²/|B|², k/d² on average. */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Singular values by way of GᵀG: Householder reflections make it tridiagonal, bisection with Sturm
  * counts finds its extreme eigenvalues (Golub, Van Loan, Matrix computations, 8.3 and 8.4). Their
  * roots have an absolute error of about 1e-8 of the largest, which is sufficient for condition
- * numbers below 10⁶. Cost: k²d + 4k³/3 multiply-adds.
- */
+ * numbers below 10⁶. Cost: k²d + 4k³/3 multiply-adds. */
 #include "theory/spectrum.h"
 #include "theory/draws.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The largest and the smallest singular value of a tall matrix.
- */
+ * The largest and the smallest singular value of a tall matrix. */
 #ifndef ORTHANT_THEORY_SPECTRUM_H
 #define ORTHANT_THEORY_SPECTRUM_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Measures all families of propositions; findings with their verdicts, and plots. */
 #include "theory/theory.h"
 #include "print/print.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * theory: claims about attention with frozen random orthogonal projections, one proposition at a
  * time: the claim, the closed form, what is measured on the generators of this library, and whether
  * the claim holds.
@@ -12,8 +11,7 @@
  *
  * Letters: d width of the model, H heads, k = d/H width of a head, U [d, k] a projection of
  * queries, T one of keys, τ = 1/√k. Results depend on the shape alone: streams have fixed seeds,
- * and sums a fixed order.
- */
+ * and sums a fixed order. */
 #ifndef ORTHANT_THEORY_H
 #define ORTHANT_THEORY_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The propositions as a page: an overview of those that hold and fail, then a section for each
  * family with its chart and propositions. theory_method.html describes the method. */
 #include "print/print.h"
@@ -16,8 +15,7 @@ static const char *const leads[OA_PARTS] = {
     [OA_PART_CONDITION] = "Orthonormal columns have condition number 1. At the width of a head "
                           "Gaussian ones are nearly as well-conditioned.",
     [OA_PART_GRADIENTS] =
-        "Orthonormal columns preserve the length of gradients. The softmax before "
-        "them does not.",
+        "Orthonormal columns preserve the length of gradients. The softmax before them does not.",
     [OA_PART_HEADS] =
         "Columns are orthogonal within a head. Heads are orthogonal to each other only "
         "as slices of one matrix.",
@@ -75,10 +73,9 @@ static void add_theory_header(struct oa_text *out, const struct oa_theory_result
         headline, ".</h1>\n");
     oa_text_printf(out,
                    "<p class=\"lead\">It has been proposed to freeze the query and key projections "
-                   "of attention as "
-                   "random matrices with orthonormal columns. This page lists each claim about "
-                   "them, its closed form, and "
-                   "measurements on the matrices of this library.</p>\n<ul class=\"facts\">\n");
+                   "of attention as random matrices with orthonormal columns. This page lists each "
+                   "claim about them, its closed form, and measurements on the matrices of this "
+                   "library.</p>\n<ul class=\"facts\">\n");
     add_theory_fact(out, t->d, "width of the model, d");
     add_theory_fact(out, t->heads, "heads, H");
     add_theory_fact(out, t->k, "width of a head, k = d/H");

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The propositions as a table, and their numbers as text. */
 #include "print/print.h"
 #include "theory/theory.h"

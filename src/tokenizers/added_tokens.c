@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Added tokens such as "</s>" are matched in the text before the model is applied: leftmost, then
  * longest. lstrip and rstrip include adjacent white space; single_word requires that no word
  * character is adjacent.
  *
  * Aho-Corasick matching (CACM 18, 1975): a trie of the contents with suffix links. Linear in the
- * text, independent of the number of tokens.
- */
+ * text, independent of the number of tokens. */
 #include "tokenizers/tokenizer_parts.h"
 
 struct oa_added_node {

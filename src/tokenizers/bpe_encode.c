@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Byte-pair encoding of one word (Sennrich, Haddow and Birch, ACL 2016; over bytes: Radford et al.
  * 2019).
  *
@@ -7,8 +6,7 @@
  * merge, ordered by (rank, position); the first is merged and its new neighbours are queued, until
  * none is left. A queued pair that has changed is dropped unless the current one merges into the
  * same token, as in Hugging Face. O(n log n) for a word of n bytes. Short words are cached in a
- * direct-mapped table.
- */
+ * direct-mapped table. */
 #include "tokenizers/tokenizer_parts.h"
 
 struct oa_symbol {

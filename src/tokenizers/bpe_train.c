@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Training of byte-level BPE: text → words with counts → merges (Sennrich, Haddow and Birch, ACL
  * 2016).
  *
@@ -10,8 +9,7 @@
  * smallest ids). The top pair is merged in its words, which changes the counts of neighbouring
  * pairs and adds new ones. Entries with an outdated count are requeued when they reach the top. A
  * merge touches only the words with its pair; the lists take at most 3 numbers per initial symbol,
- * since a merge removes a symbol and adds at most two pairs.
- */
+ * since a merge removes a symbol and adds at most two pairs. */
 #include "tokenizers/tokenizer_parts.h"
 
 #define PROGRESS_MERGES 4096
@@ -363,8 +361,7 @@ static enum oa_error train_bpe(struct bpe_trainer *t, long size, struct oa_token
 }
 
 /* Tokens must be frequent enough for their embeddings to be learnt; measurements in
- * docs/tokenizers.md.
- */
+ * docs/tokenizers.md. */
 static long size_for(oa_context *c, uint64_t bytes)
 {
     long size = bytes < 100000 ? 500 : bytes < 200000 ? 2000 : 8000;

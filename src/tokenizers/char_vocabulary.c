@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tokenizers without training: char, the characters of the texts in order of code points (as
- * nanoGPT), and byte, whose ids are the bytes.
- */
+ * nanoGPT), and byte, whose ids are the bytes. */
 #include "tokenizers/tokenizer_parts.h"
 
 #define CODES 0x110000

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Text → ids, and on request their word indices. A pipeline:
  *
  *     added tokens in the raw text → normaliser → added tokens in the normalised text →

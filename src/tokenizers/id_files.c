@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Files of token ids, little-endian, known by the name *.bin:
  *
  *     nanoGPT          16-bit ids without a header
  *     llm.c, GPT-2     a header of 256 32-bit numbers (20240520, version 1, count), 16-bit ids
  *     llm.c, Llama 3   the same with 20240801, version 7 and 32-bit ids
  *
- * They are never unpacked: the first id may look like the beginning of a gzip file.
- */
+ * They are never unpacked: the first id may look like the beginning of a gzip file. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The tokenizer for token ids without text: id n is written "n", separated by white space.
- */
+ * The tokenizer for token ids without text: id n is written "n", separated by white space. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Normalisers of a loaded tokenizer.json: the four normalisation forms (Unicode Annex 15) and lower
  * case, with the tables of utf8proc. The library itself never adds one, since decoding would not
  * restore the text.
  *
  * utf8proc_map sorts combining marks in quadratic time and expands the whole text to code points.
  * Here marks are sorted by counting and long texts are split before ASCII characters, which compose
- * with nothing before them. Linear in the text.
- */
+ * with nothing before them. Linear in the text. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <utf8proc.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The tokenizer of pictures in patches (Dosovitskiy et al. 2021, "An image is worth 16x16 words",
  * arXiv 2010.11929): a square of pixels is a token. All have the same id, "[PxP]"; their pixels are
- * passed separately.
- */
+ * passed separately. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>

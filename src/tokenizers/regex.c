@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Oniguruma's regular expressions → PCRE2's, construct by construct, by recursive descent. Both
  * engines backtrack in the same order, so it suffices that each construct matches the same. The
  * output needs no options of PCRE2: options of the pattern (i, m, x) are state of the parser.
- * docs/tokenizers.md lists what is supported.
- */
+ * docs/tokenizers.md lists what is supported. */
 #include "tokenizers/regex_parts.h"
 
 enum {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Translates the patterns of tokenizer.json, in Oniguruma's own syntax (UTF-8, no options), to
- * PCRE2's.
- */
+ * PCRE2's. */
 #ifndef ORTHANT_REGEX_H
 #define ORTHANT_REGEX_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Characters of regular expressions: literals, escapes, numeric escapes, case folding.
- */
+ * Characters of regular expressions: literals, escapes, numeric escapes, case folding. */
 #include "tokenizers/regex_parts.h"
 
 #include <stdarg.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Private to regex*.c: the state of the parser, characters (regex_characters.c) and character
- * classes (regex_sets.c). Functions that return false have recorded an error.
- */
+ * classes (regex_sets.c). Functions that return false have recorded an error. */
 #ifndef ORTHANT_REGEX_PARTS_H
 #define ORTHANT_REGEX_PARTS_H
 
@@ -78,8 +76,7 @@ void oa_regex_add_property(struct oa_char_set *s, const struct oa_property *p, b
 /* An expression for one character of the set, or of its complement. */
 void oa_regex_print_set(struct oa_text *out, const struct oa_char_set *s, bool negated,
                         bool ignore_case);
-/* t->p is after "[". Prints an expression for one character, or adds to the enclosing set.
- */
+/* t->p is after "[". Prints an expression for one character, or adds to the enclosing set. */
 bool oa_regex_set(struct oa_regex *t, struct oa_text *out, struct oa_char_set *outer);
 
 #endif

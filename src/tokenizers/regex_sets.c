@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Character classes: a PCRE2 class if possible, otherwise an alternation of expressions for one
  * character, with look-aheads for intersections and complements. Properties are those of Unicode
  * 16, as in the reference: regex_properties.h has the additions since 14, so that PCRE2 may have
- * any version from 14 to 16.
- */
+ * any version from 14 to 16. */
 #include "tokenizers/regex_parts.h"
 
 #include "tokenizers/regex_properties.h"

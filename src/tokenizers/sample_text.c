@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Finds the sample text: in the checkout, relative to the program (bin/orthant → share/orthant), or
- * in the configured data folder.
- */
+ * in the configured data folder. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <unistd.h>

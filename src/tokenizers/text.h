@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Text: files as one stream of bytes, lists of files, UTF-8.
- */
+ * Text: files as one stream of bytes, lists of files, UTF-8. */
 #ifndef ORTHANT_TEXT_H
 #define ORTHANT_TEXT_H
 

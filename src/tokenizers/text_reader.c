@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A list of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
  */
 #include "base/gzip_reason.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Growable arrays of token ids, and the vocabulary: id ↔ piece, id → bytes.
- */
+ * Growable arrays of token ids, and the vocabulary: id ↔ piece, id → bytes. */
 #include "tokenizers/tokenizer_parts.h"
 
 /* ---- ids ---- */

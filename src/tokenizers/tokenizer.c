@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The tokenizer: making, freeing, lookup, decoding. Encoding is in encode.c.
- */
+ * The tokenizer: making, freeing, lookup, decoding. Encoding is in encode.c. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>

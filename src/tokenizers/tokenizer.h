@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * tokenizers: text → ids, and back.
  *
  *     oa_tokenizer_open(c, "bpe:1000", train_files, valid_files, &tok);
@@ -7,8 +6,7 @@
  *
  * Text is bytes, without normalisation or newline translation: decode(encode(text)) = text for all
  * kinds that the library makes, except unknown words of word:N. Compatibility with Hugging Face:
- * docs/tokenizers.md.
- */
+ * docs/tokenizers.md. */
 #ifndef ORTHANT_TOKENIZER_H
 #define ORTHANT_TOKENIZER_H
 

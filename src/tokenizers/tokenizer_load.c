@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Supported:
  *
  *     model          BPE over bytes, merges as pairs or "a b"; WordLevel as saved for char,
@@ -10,8 +9,7 @@
  *
  * Anything else that would change ids is rejected by name. What does not change the ids of plain
  * text (truncation, padding, post_processor, decoder) is kept for saving. The file is not trusted:
- * type and range of every value are checked.
- */
+ * type and range of every value are checked. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdarg.h>
@@ -226,8 +224,7 @@ static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
                : OA_TOKENIZER_CHAR;
 }
 
-/* The model type of a file without a type, by its fields as in the reference. NULL: unknown.
- */
+/* The model type of a file without a type, by its fields as in the reference. NULL: unknown. */
 static const char *type_of_fields(const json_t *model)
 {
     const json_t *vocabulary = json_member(model, "vocab");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * data.tokenizer → tokenizer: char, byte, bpe, bpe:N, word:N, ids, ids:N, or a file.
- */
+ * data.tokenizer → tokenizer: char, byte, bpe, bpe:N, word:N, ids, ids:N, or a file. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Parts of tokenizers. Private to tokenizers/.
- */
+ * Parts of tokenizers. Private to tokenizers/. */
 #ifndef ORTHANT_TOKENIZER_PARTS_H
 #define ORTHANT_TOKENIZER_PARTS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers.
- * All of a loaded file but vocabulary, merges and added tokens is written unchanged.
- */
+ * All of a loaded file but vocabulary, merges and added tokens is written unchanged. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>

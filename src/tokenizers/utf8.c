@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), character classes,
- * and the GPT-2 alphabet, which represents every byte by one printable character.
- */
+ * and the GPT-2 alphabet, which represents every byte by one printable character. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <utf8proc.h>

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Text → words, before BPE: a sequence of splits, each applied to the words of the previous one. A
  * split makes words of the matches of a regular expression (regex.c) and the text between them, by
  * its behaviour; only OA_SPLIT_REMOVED drops bytes.
  *
  * PCRE2 gets only valid UTF-8, checked once, since a check per match would be quadratic; each
  * maximal invalid stretch is a word. Linear in the text for the patterns in use. Patterns are not
- * trusted: searches have limits on steps, memory and time, and honour stop requests.
- */
+ * trusted: searches have limits on steps, memory and time, and honour stop requests. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include "tokenizers/regex.h"

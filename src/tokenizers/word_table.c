@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Growable arrays and the two hash tables of tokenizers: byte strings → number, pair of ids → two
- * values. Open addressing with linear probing, at most half full; nothing is ever taken out.
- */
+ * values. Open addressing with linear probing, at most half full; nothing is ever taken out. */
 #include "tokenizers/tokenizer_parts.h"
 
 bool oa_reserve(oa_context *c, void *array, size_t *capacity, size_t needed, size_t item_bytes)

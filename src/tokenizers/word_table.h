@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Growable arrays, and hash tables: byte string → index, pair of ids → two values.
- */
+ * Growable arrays, and hash tables: byte string → index, pair of ids → two values. */
 #ifndef ORTHANT_WORD_TABLE_H
 #define ORTHANT_WORD_TABLE_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The distinct words of a text with their counts, from which vocabularies are trained.
  *
  * The text is streamed through the GPT-2 pattern into a bounded table: when it is full, the rarest
- * words are dropped, which is logged.
- */
+ * words are dropped, which is logged. */
 #include "tokenizers/tokenizer_parts.h"
 
 #define MOST_WORD_BYTES ((size_t)256 << 20)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * word:N, a vocabulary of whole words. Id 0 is <unk>; then the most frequent words, ties by
  * spelling, as in Hugging Face's WordLevelTrainer (min_frequency 2) with the ByteLevel split. Words
- * that occur once are always left out: <unk> must be learnt, since later text has unknown words.
- */
+ * that occur once are always left out: <unk> must be learnt, since later text has unknown words. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The mean of the weights at the last train.average validations, as the model of the run (Vaswani
  * et al. 2017, section 6.1, average their last checkpoints; Izmailov et al. 2018 explain why it
  * helps). Checkpoints come by the clock, so that their mean would be another one each time;
@@ -9,8 +8,7 @@
  * checkpoint of that step: those that the mean may need, from the newest step and from each
  * checkpoint that is there. What is learnt by gradients is averaged, in f64 from the oldest step to
  * the newest, and rounded once; what training changes otherwise (features drawn again, kept
- * statistics) is that of the last step, and what is frozen stays.
- */
+ * statistics) is that of the last step, and what is frozen stays. */
 #ifndef ORTHANT_TRAIN_AVERAGE_H
 #define ORTHANT_TRAIN_AVERAGE_H
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The best of the validations every train.eval_every steps: the model that had it
  * (train.keep_best), and when to stop waiting for a better one (train.patience). Best is the lowest
  * loss, or the best score in the measure that comparisons on the task are about (compare.metric).
  * The model is in best-STEP.safetensors, with a checksum, until the run ends; which one it is
  * is in the checkpoint, so that a resumed run makes the same choice. Files that neither of
  * the two checkpoints names are removed. The best of many scores is better than what the same model
- * reaches on other data.
- */
+ * reaches on other data. */
 #ifndef ORTHANT_TRAIN_BEST_H
 #define ORTHANT_TRAIN_BEST_H
 

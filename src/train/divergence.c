@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Where training diverged. A step is a function of the weights, and these have not moved since:
  * its micro-batches are run again, operation by operation, until one makes a number that is not
  * finite; first forward, then backward. */

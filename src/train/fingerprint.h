@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Fingerprints: everything that affects the results of a run, as a flat JSON object of texts. Files
  * with different fingerprints are never mixed: oa_fingerprint_check reports the first difference.
  *
@@ -14,8 +13,7 @@
  *
  * What computes (processor, instruction set, threads) is not in it: results on another instruction
  * set differ by rounding and are equivalent. A run records its machine (comparison.h), and a
- * comparison reports when there were several.
- */
+ * comparison reports when there were several. */
 #ifndef ORTHANT_FINGERPRINT_H
 #define ORTHANT_FINGERPRINT_H
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Gradients go to other ranks while the backward pass still makes others. A bucket of the flat
  * array (tree_sum.h) is handed out after the last node of the tape that touches one of its
  * parameters. An access tracker (device/wrappers/access_tracker.h) finds that node in each pass for
  * the next one, whose tape has the same nodes. The first pass, and one whose tape differs, hands
- * out nothing. The bits of the sum do not depend on it.
- */
+ * out nothing. The bits of the sum do not depend on it. */
 #ifndef ORTHANT_HANDOUT_H
 #define ORTHANT_HANDOUT_H
 

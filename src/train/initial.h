@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Initial values from a trained run (train.init): which tensors fit, notices about it, init.json in
  * the run's folder.
  *
  *     {"from": "runs/m", "model": "sha256:…",
  *      "taken": [{"tensor": "embedding.weight", "rows": 65, "of": 67}, {"tensor":
  * "encoder.norm.weight"}, …], "not_taken": [{"tensor": "classifier.weight", "because": "not
- * there"}, …]}
- */
+ * there"}, …]} */
 #ifndef ORTHANT_TRAIN_INITIAL_H
 #define ORTHANT_TRAIN_INITIAL_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Learning-rate schedules and update rules over the flat arrays of the store: parameters with
- * weight decay come first.
- */
+ * weight decay come first. */
 #include "train/train.h"
 
 #include <math.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Starting anew in a folder (--overwrite). Only files and folders that such a folder consists of
  * are removed, and only where no other name is in it and its marker file is one that this program
  * wrote. The marker goes last, so that the rest of an interrupted removal is still known. Symbolic
- * links are refused, not followed.
- */
+ * links are refused, not followed. */
 #ifndef ORTHANT_OVERWRITE_H
 #define ORTHANT_OVERWRITE_H
 

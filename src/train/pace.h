@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * How long a run is, and how far it has come: a number of steps, or seconds of a clock.
  *
  * A run by the clock cannot know its number of steps before it ends, and its learning rate must
  * follow the time. So the budget is cut into OA_PACE_LEVELS equal parts, and the rate depends on
  * the part that a step began in. The steps with which the parts began are all that a clock has put
  * into the weights: they are in pace.json, and a run that reads them repeats the other bit for
- * bit, on a machine of any speed.
- */
+ * bit, on a machine of any speed. */
 #ifndef ORTHANT_TRAIN_PACE_H
 #define ORTHANT_TRAIN_PACE_H
 

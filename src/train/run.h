@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The measurements of a run: plain data.
  *
  * A task has measures (tasks/measure.h), of which the first is the validation loss. Arrays of
  * OA_MEASURES numbers have one of each, in the order of the task; place 0 is not used: the loss has
- * its own field. NaN: not measured.
- */
+ * its own field. NaN: not measured. */
 #ifndef ORTHANT_TRAIN_RUN_H
 #define ORTHANT_TRAIN_RUN_H
 
@@ -54,8 +52,7 @@ struct oa_run {
     char weights[65];   /* SHA-256 of the final tensors' bytes, in the order of the file; "": not
                            known */
     char machine[256];  /* what trained it: "processor, instruction set, threads", and where it was
-                         * begun; "": not known
-                         */
+                         * begun; "": not known */
     bool
         absent; /* not trained, since the comparison did not need it; only the seed is valid then */
     bool failed;

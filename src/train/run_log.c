@@ -71,8 +71,7 @@ static size_t print_log_line(const struct oa_log_line *line, char out[LINE])
     print_log_ranks(line, ranks);
     int n = snprintf(out, LINE,
                      "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, "
-                     "\"seconds\": %.6f, "
-                     "\"tokens\": %.0f%s}\n",
+                     "\"seconds\": %.6f, \"tokens\": %.0f%s}\n",
                      line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds,
                      line->tokens, ranks);
     return (size_t)n;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Scores of a run in the measures of its task, with breakdowns and examples, as JSON and back: in
- * result.json of a run and results.json of a comparison.
- */
+ * result.json of a run and results.json of a comparison. */
 #ifndef ORTHANT_RUN_SCORES_H
 #define ORTHANT_RUN_SCORES_H
 

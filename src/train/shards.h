@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The optimiser of a run on several ranks. With cluster.shard each rank has the moments of its
  * shards of the flat array only, updates these parameters alone and sends them to the others
  * (ZeRO-1). Rules that look at one number at a time do not see where an array is cut, and the
  * gradient norm is made of the same runs in the same order: no bit differs. Without it, and alone,
- * everything here is whole.
- */
+ * everything here is whole. */
 #ifndef ORTHANT_SHARDS_H
 #define ORTHANT_SHARDS_H
 

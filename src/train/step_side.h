@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A model that makes training steps by itself under a meter, on the real device or on the plan
- * device.
- */
+ * device. */
 #ifndef ORTHANT_TRAIN_STEP_SIDE_H
 #define ORTHANT_TRAIN_STEP_SIDE_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * How long a training step takes on this machine, with the context's threads and instruction set:
  * steps are made, with made-up tokens. Where the step would take too long, or too much memory,
  * fewer micro-batches, rows and layers of it are made, and each operation's time grows with what
- * the plan device counts of it.
- */
+ * the plan device counts of it. */
 #ifndef ORTHANT_TRAIN_STEP_TIME_H
 #define ORTHANT_TRAIN_STEP_TIME_H
 

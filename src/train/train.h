@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * train: from options and text to a trained model. Read trainer.c first: it is the life of a
  * training step.
  *
@@ -143,8 +142,7 @@ enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o,
                            const struct oa_model_form *form, const struct oa_step_shape *shape,
                            struct oa_plan *out);
 /* The same for one of so many ranks: its micro-batches, its memory, what it exchanges; tokens are
- * still those of all.
- */
+ * still those of all. */
 enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o,
                            const struct oa_model_form *form, const struct oa_step_shape *shape,
                            long ranks, struct oa_plan *out);

@@ -7,8 +7,7 @@
  *     oa_optimizer_update (optimizer.c) → log, validation, checkpoint
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed,
- * step), so a run resumed from a checkpoint gives the same bits as one that was never stopped.
- */
+ * step), so a run resumed from a checkpoint gives the same bits as one that was never stopped. */
 #include "train/trainer.h"
 
 #include "train/divergence.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * State of a training run. Private to train/.
  *
  *     trainer_open.c   opens everything and checks it against the folder before writing

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening a run: data, model, device, the checkpoint that it is resumed from. Nothing is written
- * before all is checked.
- */
+ * before all is checked. */
 #include "base/file_copies.h"
 #include "base/folder_lock.h"
 #include "train/trainer.h"

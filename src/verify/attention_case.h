@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * One attention layer with random parameters and inputs, opened from a text and run forward and
  * backward. Its arrays are double; inputs are rounded to the precision of the layer first, so that
- * an oracle in double has the same inputs as the layer.
- */
+ * an oracle in double has the same inputs as the layer. */
 #ifndef ORTHANT_VERIFY_ATTENTION_CASE_H
 #define ORTHANT_VERIFY_ATTENTION_CASE_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Products of random features f(ω, x)·f(ω, y), one for each direction ω, as layers compute them: Ω
  * of a performer layer, the device's features and fits, times the factors that cancel in an
- * attention.
- */
+ * attention. */
 #ifndef ORTHANT_VERIFY_FEATURE_PRODUCTS_H
 #define ORTHANT_VERIFY_FEATURE_PRODUCTS_H
 

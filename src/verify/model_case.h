@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A small model with random parameters in one of several forms, with the given attention in one
- * stack and softmax in the others, and a batch for it with rows of different lengths.
- */
+ * stack and softmax in the others, and a batch for it with rows of different lengths. */
 #ifndef ORTHANT_VERIFY_MODEL_CASE_H
 #define ORTHANT_VERIFY_MODEL_CASE_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A Transformer by loops in double, one sequence at a time without padding. It takes the parameters
- * from the model and the maps of attentions from their oracles, which other subjects verify.
- */
+ * from the model and the maps of attentions from their oracles, which other subjects verify. */
 #include "verify/model_case.h"
 #include "verify/verify.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * verify: checks on this machine that every attention does what it claims.
  *
  *     subjects (gradients, causality, …) × attentions (verify_specs.c) × modes × precisions
@@ -8,8 +7,7 @@
  * A subject is a const table and one line of OA_SUBJECTS below. It checks each attention (`each`),
  * or relations between given attentions and properties of estimators (`once`). It reports its
  * measurements to oa_proof_measure, which stores the worst of each mechanism, and all failures.
- * That the checks find known bugs is tested too (tests/bugs).
- */
+ * That the checks find known bugs is tested too (tests/bugs). */
 #ifndef ORTHANT_VERIFY_H
 #define ORTHANT_VERIFY_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Beam search on incremental states: the log p of a text equals that of one pass over the text
  * (teacher forcing), and each source gives the same bits alone and in a batch. Decoders without a
  * source read several texts in a batch. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Claims of the mechanisms' tables, checked both ways: a claimed property must hold, and a property
  * that holds must be claimed. A mode that is not claimed is opened with a copy of the table that
  * claims it.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Parameters of one layer against closed forms, and of whole models against published counts. FLOPs
  * of the formula of each mechanism against those that the counting device counts, within 15 %,
  * since formulas omit elementwise work. Visible pairs of the formula against enumerated ones. */

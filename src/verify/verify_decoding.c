@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Decoding token by token and in chunks gives the rows of the whole sequence; a copy of the state
  * continues like the original. */
 #include "verify/verify.h"

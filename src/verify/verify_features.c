@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Means and variances of random features against closed forms. (The variance of a sample would
  * underestimate a heavy tail.) One direction ω gives f = f(ω, x) f(ω, y); S = |x + y|²,
  * K = e^{x·y}, d the width:
@@ -14,8 +13,7 @@
  *     C_d(S) = Σ_{p,q} (S/2)^{p+q}/(p! q!) · (d/2)_p (d/2)_q/(d/2)_{p+q}
  *
  * x + y has negative entries, so that directions of a QR without the signs of R, which prefer a
- * half-space, fail.
- */
+ * half-space, fail. */
 #include "statistics/statistics.h"
 #include "verify/feature_products.h"
 

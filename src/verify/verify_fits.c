@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Features fitted to the data (device/cpu/cpu_random_statistics.c), by exact second moments instead
  * of draws:
  *

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Derivatives against central differences in double, along a random direction of the input, of the
  * memory, and of each trainable parameter. Frozen parameters have no gradient.
  *

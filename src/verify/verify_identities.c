@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Identities: attentions that equal another one for some values of their options, and similar pairs
  * that must differ. Parameters of the same name have the same values in both; some pairs set them.
  *

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * What must not change an output or a gradient: a later token in a causal layer, the contents of
  * padding (NaN, infinity, invalid word numbers), the other items of a batch, and the number of
  * threads. Bit for bit, so the bound is 0, except where a shorter sequence or a smaller batch may
- * sum in another order.
- */
+ * sum in another order. */
 #include "base/concurrent.h"
 #include "verify/verify.h"
 

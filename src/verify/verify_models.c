@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Models of every form, with the attention in each stack: the loss of a batch with padding equals
  * that of an oracle without padding, its gradient equals central differences, and the tokens, words
  * and segments in padding change no bit of either. */

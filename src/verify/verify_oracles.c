@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * O = A V: the output of the engine against the map of the mechanism's oracle (simple loops in
  * double) times the values, in every precision. Rows of softmax maps sum to 1, or to 0 without a
  * visible key. */

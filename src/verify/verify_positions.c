@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Order: swapping two tokens only swaps their outputs if no part of the attention claims to depend
  * on positions; otherwise it must change an output.
  *

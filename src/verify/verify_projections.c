@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Frozen projections U [d, k] by draws of the generator, against closed forms
  * (theory/closed_forms.h); means within five standard errors of the draws:
  *

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Condition numbers of the rows of an attention map: how much they can enlarge a rounding error.
  * For positive rows with a sum of at most 1 it is 1. If weights w of both signs were divided by a
  * sum near 0, numerator and denominator are both off by about Σ|w| roundings of the result, so it
  * is (Σ|w|)². Errors are measured in units of the condition number of their row; ill-conditioned
- * rows, whose rounding errors can be as large as the result, are reported as inconclusive.
- */
+ * rows, whose rounding errors can be as large as the result, are reported as inconclusive. */
 #include "verify/verify.h"
 
 #include <math.h>

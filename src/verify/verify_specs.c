@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Which attentions are verified: every mechanism of the registry with its defaults, with every
  * value of every choice, with every flag, with a value of every integer, and in some combinations
  * of options. A registered mechanism is verified without further work. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Inputs and targets of batches: the next token of a text; the original token at a masked position;
  * source, target, segments and label of the same example; no target in padding. Token ids encode
  * their position or example. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Shared by light and dynamic convolution (Wu et al. 2019, arXiv 1901.10430):
  *
  *     u = x W_inᵀ,  or with glu  [a | b] = x W_inᵀ,  u = a σ(b)
@@ -10,8 +9,7 @@
  * excluded from the softmax.
  *
  * Shapes: W_in (conv.input.weight) [H·V, D], with glu [2H·V, D], the second half the gate;
- * u [B·T, H·V].
- */
+ * u [B·T, H·V]. */
 #include "attention/common/convolution.h"
 
 #include <math.h>

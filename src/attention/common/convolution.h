@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Shared by light and dynamic convolution: gated input, taps, map (convolution.c).
- */
+ * Shared by light and dynamic convolution: gated input, taps, map (convolution.c). */
 #ifndef ORTHANT_ATTENTION_CONVOLUTION_H
 #define ORTHANT_ATTENTION_CONVOLUTION_H
 
@@ -30,8 +28,7 @@ double oa_convolution_flops(const struct oa_group *g, long queries); /* input, g
 double oa_convolution_state(const struct oa_group *g, long t);
 
 /* Oracles: the gated input, and row i of the map from the logits of the taps, which are
- * overwritten.
- */
+ * overwritten. */
 double oa_convolution_value(const struct oa_group *g, const double *x, long i, long column);
 void oa_convolution_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
                         double *logits, double *map);

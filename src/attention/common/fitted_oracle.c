@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Oracle of performer with fitted features, in double: A_ij = Σ_r f_r(q_i) f_r(k_j), normalised
  * over j, with log f_r(x) = ω_rᵀAω_r + ω_rᵀB x − ½ xᵀP x. A, B, P come from the device's fit, which
- * the golden vectors test.
- */
+ * the golden vectors test. */
 #include "attention/projections/omega.h"
 
 #include <math.h>

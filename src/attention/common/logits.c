@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Shared by softmax mechanisms: running one part of the logits through the logits engine, and the
- * scaled dot product of projected queries and keys.
- */
+ * scaled dot product of projected queries and keys. */
 #include "attention/mechanism.h"
 
 #include <math.h>

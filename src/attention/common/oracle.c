@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Oracles: attention maps in double by the definitions, for tests and `attend --weights`, sharing
- * no code with the engines.
- */
+ * no code with the engines. */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Relative position biases: added to the logits by distance.
  *
  *     alibi   S_ij − m_h |i − j|                   Press, Smith, Lewis, ICLR 2022, arXiv 2108.12409
@@ -9,8 +8,7 @@
  * number of heads of the group, not of the layer: slopes spread over the heads that have them.
  *
  * Shapes: relative.bias [H, buckets] per layer and group; with share=layers, as in T5, that of
- * layer 0 for all.
- */
+ * layer 0 for all. */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Capabilities of an attention with its options, modes, and notes on options without effect.
- */
+ * Capabilities of an attention with its options, modes, and notes on options without effect. */
 #include "attention/mechanism.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The parts of the attention language. Files, in the order of parsing:
  *
  *     language_reader.c    tokens, error messages
@@ -8,8 +7,7 @@
  *     language_options.c   names and options inside of parentheses
  *     language_print.c     canonical form of struct oa_spec, oa_stack_specs
  *
- * Callers use spec.h: oa_stacks_parse or oa_stack_parse for a model, oa_spec_parse for a layer.
- */
+ * Callers use spec.h: oa_stacks_parse or oa_stack_parse for a model, oa_spec_parse for a layer. */
 #ifndef ORTHANT_ATTENTION_LANGUAGE_H
 #define ORTHANT_ATTENTION_LANGUAGE_H
 

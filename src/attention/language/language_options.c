@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Names and options of the attention language: resolves mechanisms and aliases, sets options from
  * key=value and bare words. Unknown names are refused with the nearest spelling and the valid ones.
  */

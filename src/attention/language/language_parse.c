@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Recursive-descent parser of the attention language (grammar below). Recursion: components of
- * mix(…) and the alias for groups, each one level deep.
- */
+ * mix(…) and the alias for groups, each one level deep. */
 #include "attention/language/language.h"
 
 #include <stdlib.h>

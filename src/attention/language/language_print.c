@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Canonical form of the attention language: options in table order, constant defaults omitted,
- * fixed spacing. Parsing it gives the same attention.
- */
+ * fixed spacing. Parsing it gives the same attention. */
 #include "attention/language/language.h"
 
 #include <string.h>

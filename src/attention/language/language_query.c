@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Queries on a parsed attention: heads of groups, values of options.
- */
+ * Queries on a parsed attention: heads of groups, values of options. */
 #include "attention/language/language.h"
 
 #include <string.h>

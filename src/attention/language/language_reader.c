@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Tokens of the attention language, and errors that point at a character.
- */
+ * Tokens of the attention language, and errors that point at a character. */
 #include "attention/language/language.h"
 
 #include <ctype.h>

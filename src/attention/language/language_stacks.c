@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The stacks of a model in the attention language: labels, defaults, canonical form.
- */
+ * The stacks of a model in the attention language: labels, defaults, canonical form. */
 #include "attention/language/language.h"
 
 #include <string.h>

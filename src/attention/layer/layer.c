@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The attention layer: groups of heads, each with its mechanism, between a value projection and an
  * output projection.
  *
@@ -7,8 +6,7 @@
  *
  * Shapes: x [B·T, D], memory [B·S, D], value.weight [H_g·V, D], o [B·T, ΣH·V],
  * output.weight [D, ΣH·V], y [B·T, D]. Padding rows are zeroed by selection on input and output, so
- * that their content, even NaN, affects no result or gradient.
- */
+ * that their content, even NaN, affects no result or gradient. */
 #include "attention/mechanism.h"
 
 #include <math.h>

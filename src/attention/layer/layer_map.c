@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The attention map of a layer by the oracles of its mechanisms, and its output recomputed from
  * that map: A V through the output projection, which verifies that the map is the one the layer
- * used.
- */
+ * used. */
 #include "attention/mechanism.h"
 
 #include <string.h>

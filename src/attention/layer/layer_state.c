@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Decoding state of a layer: an oa_state for each group of heads (ops/state.c).
- */
+ * Decoding state of a layer: an oa_state for each group of heads (ops/state.c). */
 #include "attention/layer.h"
 
 static enum oa_error layer_needs_all_error(const struct oa_layer *l, const struct oa_group *g)

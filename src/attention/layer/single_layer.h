@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A single attention layer with device, store and tape: for attend, explain, bench, verify and the
- * public oa_attention. Models own their layers.
- */
+ * public oa_attention. Models own their layers. */
 #ifndef ORTHANT_ATTENTION_SINGLE_LAYER_H
 #define ORTHANT_ATTENTION_SINGLE_LAYER_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * BigBird (ITC). Zaheer et al., Big Bird: Transformers for longer sequences, NeurIPS 2020, arXiv
  * 2007.14062. Softmax attention over blocks of b×b pairs, P = ⌈N/b⌉ per side. Block (p, q) is
  * visible if it is
@@ -11,8 +10,7 @@
  * The pattern is the frozen parameter block.layout [H, P, P], drawn from the stream of its name. In
  * a causal stack it is restricted to j ≤ i. Global tokens use the same projections as all others.
  *
- * Cost: O(n·b·(w + r + g)·(K + V)).
- */
+ * Cost: O(n·b·(w + r + g)·(K + V)). */
 #include "attention/supports/block_layout.h"
 
 #include <stdlib.h>

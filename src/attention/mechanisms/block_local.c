@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Block-local attention: a sequence is cut into blocks of `size` tokens, and tokens see their own
  * block only. The "Local" attention of Long Range Arena: Tay et al. 2020, arXiv 2011.04006.
  *
  *     S = τ (X W_Q)(X W_K)ᵀ over the keys j with ⌊j/size⌋ = ⌊i/size⌋
  *
  * Everything else as softmax.c; with a block of the whole sequence it is the same function. A last
- * block that is not full is a smaller one. Cost: O(n·size·(K + V)).
- */
+ * block that is not full is a smaller one. Cost: O(n·size·(K + V)). */
 #include "attention/mechanism.h"
 #include "device/support.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Block-sparse attention. Gray, Radford, Kingma, GPU kernels for block-sparse weights, 2017; Child
  * et al. 2019, arXiv 1904.10509. Softmax attention over blocks of b×b pairs that are on or off as a
  * whole:
@@ -12,8 +11,7 @@
  * least theirs. A sequence shorter than N uses the leading blocks; the last may be smaller. All
  * blocks on is softmax.c.
  *
- * Cost: b² pairs for each block that is on. The engine skips tiles whose blocks are all off.
- */
+ * Cost: b² pairs for each block that is on. The engine skips tiles whose blocks are all off. */
 #include "attention/supports/block_layout.h"
 #include "device/support.h"
 

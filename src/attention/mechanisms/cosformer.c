@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * cosFormer. Qin et al., cosFormer: Rethinking Softmax in Attention, ICLR 2022, arXiv 2202.08791.
  *
  *     w_ij = relu(q_i)·relu(k_j) cos(π(i − j)/(2M)),   O_i = Σ_j w_ij v_j / max(Σ_j w_ij, 10⁻⁶)
@@ -9,8 +8,7 @@
  * (default N): taken from the current batch, as in the authors' code, it would make outputs depend
  * on padding. Longer sequences than M would have negative weights and are refused. A query without
  * positive channels is dead: its output is 0 and it sends no gradient. Cost: per head (T +
- * S)·2K·(2V + 2).
- */
+ * S)·2K·(2V + 2). */
 #include "attention/mechanism.h"
 
 #include <math.h>

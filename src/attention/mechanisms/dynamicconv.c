@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Dynamic convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and
  * dynamic convolutions, ICLR 2019, arXiv 1901.10430.
  *
@@ -9,8 +8,7 @@
  * unless renormalised.
  *
  * Shapes: W_f (conv.filter.weight) [H·width, H·V], f [B·T, H·width].
- * Cost: O(n·width·V) and the products that make u and f; memory O(n·width).
- */
+ * Cost: O(n·width·V) and the products that make u and f; memory O(n·width). */
 #include "attention/common/convolution.h"
 
 #include <math.h>

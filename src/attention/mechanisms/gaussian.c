@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Hard-coded Gaussian heads. You, Sun, Iyyer, Hard-coded Gaussian attention for neural machine
  * translation, ACL 2020, arXiv 2005.00742.
  *
@@ -10,8 +9,7 @@
  * cross-attention query i attends around position i + o of the memory.
  *
  * Cost: O(n·σ·V): weights that are too small for a double to see are left out (cpu_band.c says
- * which).
- */
+ * which). */
 #include "attention/mechanism.h"
 
 #include <math.h>

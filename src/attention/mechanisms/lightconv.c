@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Light convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and
  * dynamic convolutions, ICLR 2019, arXiv 1901.10430.
  *
@@ -9,8 +8,7 @@
  * unless renormalised.
  *
  * Shapes: ω (conv.kernel) [H, width]. Cost: O(n·width·V) in addition to the input's projection;
- * memory O(n).
- */
+ * memory O(n). */
 #include "attention/common/convolution.h"
 
 #include <math.h>

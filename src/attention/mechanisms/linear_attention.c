@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Linear attention. Katharopoulos et al., Transformers are RNNs, 2020, arXiv 2006.16236.
  *
  *     O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)),   q = x W_Q, k = x W_K, not scaled
@@ -10,8 +9,7 @@
  *     map=power  φ(x) = [x, x², …, x^degree]          sign(den)·max(|den|, 10⁻⁶)
  *
  * The sums over keys are a state of r(V + 1) numbers (r = K, or K·degree), so time and memory are
- * linear in the length. Cost: per head (T + S)·r·(2V + 2) and the features.
- */
+ * linear in the length. Cost: per head (T + S)·r·(2V + 2) and the features. */
 #include "attention/mechanism.h"
 
 #include <math.h>

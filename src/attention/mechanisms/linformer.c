@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Linformer. Wang, Li, Khabsa, Fang, Ma, Linformer: self-attention with linear complexity, 2020,
  * arXiv 2006.04768.
  *
@@ -11,8 +10,7 @@
  *
  * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. To the logits engine a sequence of
  * k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) in addition to the projections; memory O(T +
- * k).
- */
+ * k). */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Local (sliding-window) attention. Child et al., Generating long sequences with sparse
  * Transformers, 2019, arXiv 1904.10509; Beltagy, Peters, Cohan, Longformer, 2020, arXiv 2004.05150.
  *
@@ -7,8 +6,7 @@
  * sides)
  *
  * δ is the dilation. Everything else as softmax.c; with a window of the whole sequence it is the
- * same function. Cost: O(n·window·(K + V)); the engine skips tiles outside the window.
- */
+ * same function. Cost: O(n·window·(K + V)); the engine skips tiles outside the window. */
 #include "attention/mechanism.h"
 #include "device/support.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Longformer. Beltagy, Peters, Cohan, Longformer: the long-document Transformer, 2020, arXiv
  * 2004.05150. The first g tokens are global:
  *
@@ -14,8 +13,7 @@
  * queries, whose result replaces theirs.
  *
  * Shapes: global.query.weight, global.key.weight [H·K, D], global.value.weight [H·V, D].
- * Cost: O(n·(window + g)·(K + V)), and projecting all tokens to global keys and values.
- */
+ * Cost: O(n·(window + g)·(K + V)), and projecting all tokens to global keys and values. */
 #include "attention/mechanism.h"
 #include "device/support.h"
 

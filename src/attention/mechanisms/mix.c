@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Mixture of logits. Tay et al., Synthesizer, ICML 2021, arXiv 2005.00743.
  *
  *     S = Σ_c α_c S⁽ᶜ⁾,      O = softmax(S) (X W_V)        one softmax, one W_V
@@ -10,8 +9,7 @@
  *     alpha=fixed     α = weights
  *
  * Components register their parameters under mix.0., mix.1., …; the logits engine adds their parts
- * of the logits tile by tile. Cost: all parts, and one softmax and product with V.
- */
+ * of the logits tile by tile. Cost: all parts, and one softmax and product with V. */
 #include "attention/mechanism.h"
 
 #include <math.h>

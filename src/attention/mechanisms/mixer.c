@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Token mixing. Tolstikhin et al., MLP-Mixer: an all-MLP architecture for vision, NeurIPS 2021,
  * arXiv 2105.01601.
  *
@@ -13,8 +12,7 @@
  * read by tokens i ≥ t(u).
  *
  * Shapes: W1 (mixer.in.weight) [D_S, N], b1 [D_S], W2 (mixer.out.weight) [N, D_S], b2 [N]. Cost:
- * 4·n·D_S·C.
- */
+ * 4·n·D_S·C. */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Softmax attention whose query and key projections are frozen random orthonormal matrices, drawn
  * once and never trained. No publication of exactly this was found; the matrices: Mezzadri, How to
  * generate random matrices from the classical compact groups, 2007, arXiv math-ph/0609050;
@@ -9,8 +8,7 @@
  *     S = τ s² (X U)(X T)ᵀ,  UᵀU = TᵀT = I,  τ = 1/√K,  s = 1 or √(D/K)      O = softmax(S) (X W_V)
  *
  * Shapes and cost as softmax.c; two of the four weight gradients of the projections are not needed.
- * U and T are made again from the seed (generator.c), so a saved model need not hold them.
- */
+ * U and T are made again from the seed (generator.c), so a saved model need not hold them. */
 #include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HAAR),

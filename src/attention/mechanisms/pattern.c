@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Fixed patterns. Raganato, Scherrer, Tiedemann, Fixed encoder self-attention patterns in
  * Transformer-based machine translation, Findings of EMNLP 2020, arXiv 2002.10260.
  *
@@ -16,8 +15,7 @@
  *
  * A row without keys is empty (edge=zero), attends to itself (self) or to the nearest end (clamp).
  * unit=word: the pattern is over words, and the tokens of a word share its weight. The weights sum
- * to 1; nothing is trained but W_V. Cost: O(nV) by shifts and running sums; memory O(V).
- */
+ * to 1; nothing is trained but W_V. Cost: O(nV) by shifts and running sums; memory O(V). */
 #include "attention/mechanism.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Performer: softmax attention estimated by random features. Choromanski et al., Rethinking
  * Attention with Performers, ICLR 2021, arXiv 2009.14794.
  *
@@ -21,8 +20,7 @@
  * Common factors (r_0^{−½}) cancel and are omitted from exponential features.
  *
  * Parameters: features.omega [r_0, K], frozen (omega.c).
- * Cost: (T + S)(2r_0 K + r(2V + 2)) per head.
- */
+ * Cost: (T + S)(2r_0 K + r(2V + 2)) per head. */
 #include "attention/projections/omega.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Polynomial attention, exact. Kacham, Mirrokni, Zhong, PolySketchFormer, 2023, arXiv 2310.01655.
  *
  *     w_ij = (τ q_i·k_j)^p, p even, τ = 1/√K;   O_i = Σ_j w_ij v_j / (Σ_j w_ij + bias)
@@ -12,8 +11,7 @@
  * per row and head, and 64(r + V) inside the chunks of the causal form
  *
  * The cheaper one is used. Decoding uses the one with the smaller cache for the longest sequence:
- * N(K + V) keys and values, or r(V + 1) sums. Neither form needs n×n memory.
- */
+ * N(K + V) keys and values, or r(V + 1) sums. Neither form needs n×n memory. */
 #include "attention/mechanism.h"
 
 #include <math.h>

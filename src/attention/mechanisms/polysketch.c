@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Sketched polynomial attention of degree 4. Kacham, Mirrokni, Zhong, PolySketchFormer, 2023, arXiv
  * 2310.01655.
  *

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The list of mechanisms, in the order of registry.def.
- */
+ * The list of mechanisms, in the order of registry.def. */
 #include "attention/mechanism.h"
 
 #include <string.h>

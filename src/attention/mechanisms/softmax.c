@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Softmax attention. Vaswani et al., Attention is all you need, 2017, arXiv 1706.03762.
  *
  *     S = τ (X W_Q)(X W_K)ᵀ,  τ = 1/√K,      O = softmax(S) (X W_V)        for each head
  *
  * Shapes: x [T, D] (keys and values of [S, D] in cross-attention), q [T, H·K], k [S, H·K],
  * v [S, H·V], o [T, H·V]. Cost: H·T·S·(2K + 2V + 5) FLOPs without projections; memory O(T): S is
- * never stored.
- */
+ * never stored. */
 #include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Sparse Transformer. Child, Gray, Radford, Sutskever, Generating long sequences with sparse
  * Transformers, 2019, arXiv 1904.10509. Softmax attention over two key sets, with stride l (about
  * √n) and c summary columns:
@@ -16,8 +15,7 @@
  * tile, so the engine runs over pieces (support_sparse.c): A1 in the order of the sequence, A2
  * among rows of the same residue modulo l, or over the summary columns gathered next to each other.
  * Decoding with fixed keeps the stride at work and the summary columns of those before, whatever a
- * head sees of these; strided comes back to every key.
- */
+ * head sees of these; strided comes back to every key. */
 #include "attention/mechanism.h"
 #include "device/support.h"
 

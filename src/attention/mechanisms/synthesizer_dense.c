@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Dense Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer models,
  * ICML 2021, arXiv 2005.00743.
  *
@@ -10,8 +9,7 @@
  *
  * Shapes: W1 [H, hidden, in], W2 [H, N, hidden] or shared [N, hidden]; a sequence shorter than N
  * uses the leading rows. To the logits engine W2 is a table of keys and the hidden layer the
- * queries. Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5).
- */
+ * queries. Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5). */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Factorized Dense Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer
  * models, ICML 2021, arXiv 2005.00743.
  *
@@ -12,8 +11,7 @@
  * enters. A sequence shorter than N uses the leading columns.
  *
  * Shapes: W_A (dense.a.weight) [H, a, in], W_B (dense.b.weight) [H, b, in].
- * Cost: per head 2·T·in·(a + b) + T·S·(2 + 2V + 5).
- */
+ * Cost: per head 2·T·in·(a + b) + T·S·(2 + 2V + 5). */
 #include "attention/mechanism.h"
 
 #include <math.h>

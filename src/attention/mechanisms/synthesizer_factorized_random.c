@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Factorized Random Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer
  * models, ICML 2021, arXiv 2005.00743.
  *
@@ -10,8 +9,7 @@
  * leading rows.
  *
  * Shapes: L (random.left), R (random.right) [H, N, k]; to the logits engine queries and keys that
- * are both tables. Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch.
- */
+ * are both tables. Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch. */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Random Synthesizer, and Fixed Random with `frozen`. Tay et al., Synthesizer: rethinking
  * self-attention for Transformer models, ICML 2021, arXiv 2005.00743.
  *
@@ -8,8 +7,7 @@
  * The logits do not depend on the input at all: R is trained, or frozen as it was drawn. A sequence
  * shorter than N uses the leading rows and columns.
  *
- * Shapes: R [H, N, N]. Cost: H·T·S·(2V + 5); without padding one map serves the whole batch.
- */
+ * Shapes: R [H, N, N]. Cost: H·T·S·(2V + 5); without padding one map serves the whole batch. */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Taylor attention: the exponential of softmax attention to second order. Arora et al., Simple
  * linear attention language models balance the recall-throughput tradeoff, 2024, arXiv 2402.18668.
  *
@@ -9,8 +8,7 @@
  * is kept, off the diagonal times √2, which gives the same product with r = 1 + d + d(d + 1)/2.
  * Queries and keys have a width d of their own (option width). w ≥ ½, so the denominator needs no
  * guard. Rotary positions are made for the heads of the model and are not applied. Cost: per head
- * (T + S)·r·(2V + 2).
- */
+ * (T + S)·r·(2V + 2). */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Chains U = s_0 H s_1 H … H s_f P of one head, with diagonals s_i:
  *
  *     srht         f = 1, s_0 signs, s_1 = 1, P k distinct columns
@@ -7,8 +6,7 @@
  *     permutation  f = 0, P k distinct coordinates, s_0 their signs
  *
  * Where d is not a power of two, d = 2^a·b with b odd, H = H_{2^a} ⊗ Q with a Haar matrix Q [b, b]
- * of the head, which keeps columns orthonormal. With b = 1 Q is a sign, which goes into s_0.
- */
+ * of the head, which keeps columns orthonormal. With b = 1 Q is a sign, which goes into s_0. */
 #include "attention/projections/chains.h"
 #include "attention/projections/orthonormal.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Random projections as chains of diagonals and Hadamard matrices (device.h: struct oa_chain): qk =
- * srht, hd3 and permutation.
- */
+ * srht, hd3 and permutation. */
 #ifndef ORTHANT_ATTENTION_CHAINS_H
 #define ORTHANT_ATTENTION_CHAINS_H
 

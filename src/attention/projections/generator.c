@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Random projections U [d, k] for frozen queries and keys, one per head (option qk):
  *
  *     haar          Q of the QR of a Gaussian matrix, R_ll > 0: uniform (Haar) orthonormal columns
@@ -16,8 +15,7 @@
  *
  * srht, hd3 and permutation are chains (chains.c) and mostly run as such. Stored as a Linear
  * weight: row l of a head is column l of its U. Drawn in double; head h uses substream h, so the
- * result does not depend on threads.
- */
+ * result does not depend on threads. */
 #include "attention/mechanism.h"
 #include "attention/projections/chains.h"
 #include "attention/projections/orthonormal.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Ω [r_0, K] of random features (Choromanski et al. 2021), frozen, shared by the heads of a group,
  * drawn in double from the named stream of the parameter:
  *
@@ -14,8 +13,7 @@
  *
  * Norms have a stream of their own: Givens rotations have none, and the R_ll of a QR have K − l
  * degrees of freedom, not K. The QR has R_ll > 0; otherwise all rows would be in one half-space and
- * the estimate biased.
- */
+ * the estimate biased. */
 #include "attention/projections/omega.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Ω, the frozen directions of random features.
- */
+ * Ω, the frozen directions of random features. */
 #ifndef ORTHANT_ATTENTION_OMEGA_H
 #define ORTHANT_ATTENTION_OMEGA_H
 

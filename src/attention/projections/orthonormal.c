@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Householder QR of a tall matrix, with R_ll > 0. A QR without this sign correction is not Haar on
  * Gaussian columns: E[Q_11] is then −Γ(d/2)/(√π Γ((d+1)/2)) instead of 0 (Mezzadri, How to generate
  * random matrices from the classical compact groups, 2007, arXiv math-ph/0609050).
@@ -9,8 +8,7 @@
  *
  * Blocked (Schreiber, Van Loan 1989): a panel of m reflections is I − V T Vᵀ with T upper
  * triangular, T_ll = 1, T_{0…l−1, l} = −T V_{0…l−1}ᵀ v_l, so that it passes over the other columns
- * once; four columns go through together. Columns are contiguous. Cost: 4dk² − 4k³/3 FLOPs.
- */
+ * once; four columns go through together. Columns are contiguous. Cost: 4dk² − 4k³/3 FLOPs. */
 #include "attention/projections/orthonormal.h"
 
 #include <math.h>

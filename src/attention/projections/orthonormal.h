@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Orthonormalisation of columns, for random projections and their tests.
- */
+ * Orthonormalisation of columns, for random projections and their tests. */
 #ifndef ORTHANT_ATTENTION_ORTHONORMAL_H
 #define ORTHANT_ATTENTION_ORTHONORMAL_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Queries and keys (docs/attention.md, Projections), the same for every mechanism that has them:
  *
  *     q = s t_h Λ_h (x W_Q),   k = s (x W_K),   s = √(D/K) for scale=jl, else 1
@@ -11,8 +10,7 @@
  * Frozen projections that are chains of fast transforms (SRHT, HD3, permutation) are stored and run
  * as such.
  *
- * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
- */
+ * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K]. */
 #include "attention/language/language.h"
 #include "attention/mechanism.h"
 #include "attention/projections/chains.h"

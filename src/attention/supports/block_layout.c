@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Block layouts (sparsity patterns) as parameters; see block_layout.h. Engines read integers, while
  * the store has reals, which a file may replace: the integers are updated before each use,
- * O(n/b·m/b).
- */
+ * O(n/b·m/b). */
 #include "attention/supports/block_layout.h"
 
 #include "device/support.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * block.layout [H, P, Q], 0 or 1: a block sparsity pattern (block-sparse, bigbird) as a frozen
  * parameter. "Support" is the library's word for a sparsity pattern: the keys visible to each
- * query.
- */
+ * query. */
 #ifndef ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 #define ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 
@@ -31,9 +29,9 @@ enum oa_error oa_layout_weights(const struct oa_group *g, const struct oa_oracle
  *     0 1 1
  *
  * A line per row of blocks, spaces optional, # starts a comment, an empty line ends a head; a
- * single head is used for all. Extra rows and columns are ignored. The folder of a run has a copy of
- * the file (file_copies.h). Without either all values are −1, an error only if the layout is used
- * without being loaded from elsewhere. */
+ * single head is used for all. Extra rows and columns are ignored. The folder of a run has a copy
+ * of the file (file_copies.h). Without either all values are −1, an error only if the layout is
+ * used without being loaded from elsewhere. */
 enum oa_error oa_layout_from_file(oa_context *c, const struct oa_parameter *p, uint64_t seed,
                                   double *out);
 

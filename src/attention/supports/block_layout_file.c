@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Reads block layouts from text files (format: block_layout.h).
- */
+ * Reads block layouts from text files (format: block_layout.h). */
 #include "attention/supports/block_layout.h"
 
 #include "base/file_copies.h"

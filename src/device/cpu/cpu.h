@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to src/device/cpu: the functions of the CPU device, oa_cpu_NAME for each of
- * operations.def, and how they cut work.
- */
+ * operations.def, and how they cut work. */
 #ifndef ORTHANT_DEVICE_CPU_CPU_H
 #define ORTHANT_DEVICE_CPU_CPU_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tiles of plain attention where products run on tiles of the processor: the logits of one product,
  * every row seeing an interval of keys. The kernels attention_tile and attention_tile_gradient then
  * do a tile in one call each, with the bits of the separate steps of cpu_logits.c and
- * cpu_logits_gradient.c, which do all the rest.
- */
+ * cpu_logits_gradient.c, which do all the rest. */
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Weights over a band of keys around each query, given by position (hard-coded Gaussian heads: You,
  * Sun, Iyyer 2020) or by filters (light and dynamic convolutions: Wu et al. 2019). Tap k of row i
  * is key j = i + k − before:
@@ -23,8 +22,7 @@
  * and a row of logits that all tokens share gets Σ_bi dℓ_i: one sum for each (b,h), added in the
  * order of b.
  *
- * [B·S, H·V] → [B·T, H·V]; 2·T·taps·V FLOPs a (b,h), which is an item; memory a worker O(S·V).
- */
+ * [B·S, H·V] → [B·T, H·V]; 2·T·taps·V FLOPs a (b,h), which is an item; memory a worker O(S·V). */
 #include "device/cpu/cpu.h"
 
 #include <math.h>

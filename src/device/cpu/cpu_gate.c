@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The gated linear unit (Dauphin et al. 2017, arXiv 1612.08083) of rows x = [a | b]:
  *
  *     y = a σ(b)   ⇒   da = dy σ(b),   db = dy a σ(b)(1 − σ(b))
  *
- * [rows, 2·cols] → [rows, cols], contiguous; runs of rows are items.
- */
+ * [rows, 2·cols] → [rows, cols], contiguous; runs of rows are items. */
 #include "device/cpu/cpu.h"
 
 struct gate_rows {

@@ -2,8 +2,7 @@
  * Matrix products for units that read packed operands: all workers pack B, then all make blocks of
  * C from it. A product that has many columns is made in strips of them, whose B stays in the
  * caches. Weights that decoding reads for each token are packed once before. What is cut, and how,
- * depends on the shape only; the bits do not even depend on that.
- */
+ * depends on the shape only; the bits do not even depend on that. */
 #include "device/cpu/cpu.h"
 
 #define ITEM_WORK 20e6 /* multiply-adds worth an item */

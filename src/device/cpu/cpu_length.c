@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Projection along the length (Linformer: Wang et al. 2020): the m rows of a sequence become k
  * rows,
  *

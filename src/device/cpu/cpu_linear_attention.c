@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The kernel engine: attention whose weights are products of feature maps (Katharopoulos et al.
  * 2020), in O(n):
  *
@@ -32,8 +31,7 @@
  * ≤ 0, and nothing that row i reads depends on a later key, to the last bit.
  *
  * [B·T, H·r] × [B·S, H·r] × [B·S, H·V] → [B·T, H·V]; per row and head 4rV + 2·chunk·(r + V) FLOPs
- * forward. An item is a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N.
- */
+ * forward. An item is a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N. */
 #include "device/cpu/cpu_linear_attention.h"
 
 #include <math.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Private to linear attention: what its three files share. cpu_linear_attention.c has the formulas
  * and the forward pass, cpu_linear_gradient.c the backward pass, cpu_linear_chunks.c the functions
- * below.
- */
+ * below. */
 #ifndef ORTHANT_DEVICE_CPU_CPU_LINEAR_ATTENTION_H
 #define ORTHANT_DEVICE_CPU_CPU_LINEAR_ATTENTION_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Linear attention, chunk by chunk: what a worker has in hand, its products and its state; see
- * cpu_linear_attention.h.
- */
+ * cpu_linear_attention.h. */
 #include "device/cpu/cpu_linear_attention.h"
 
 #include <math.h>

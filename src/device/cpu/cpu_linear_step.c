@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Linear attention for one token with a state, as in decoding: the recurrence itself (Katharopoulos
  * et al. 2020; scales as in cpu_linear_attention.c),
  *
@@ -9,8 +8,7 @@
  *
  * Chunks of one token would fill the matrix units with zeros. In cross-attention, after the memory
  * has been read, there is no key and only the last line remains. 4rV FLOPs per head; an item is a
- * (b,h).
- */
+ * (b,h). */
 #include "device/cpu/cpu.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The logits engine, forward: S = Σ_c α_c S^c, P = softmax of S over the visible keys, O = P V,
  * without S or P in memory. Online softmax (Milakov & Gimelshein 2018) over tiles (Rabe & Staats
  * 2021; Dao et al. 2022): with running maximum m and sum z of a row,
@@ -13,8 +12,7 @@
  *
  * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs; memory per worker
  * O(query_block·key_block + S(K + V)). An item is a (b,h) or, where these are few, a few blocks of
- * queries of one.
- */
+ * queries of one. */
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"
 

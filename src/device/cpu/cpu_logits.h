@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Private to the logits engine: how one worker walks over the tiles of S of one (batch item, head).
  *
  * S is never stored. Terms:

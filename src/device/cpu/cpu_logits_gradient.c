@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The logits engine, backward. With dO given, P recomputed from S and lse, u the dropout mask and p
  * its keep rate, D = P∘u/p what the forward pass multiplied V by, and δ_i = dO_i·O_i (Dao et al.
  * 2022, app. B):
@@ -26,8 +25,7 @@
  * to one place, so that the sum has one order. Where this leaves too few items, those of keys get
  * sums of their own (cpu_logits_shared.c). Where that does not help, two passes: blocks of keys
  * give dk, dv and the shared ones, blocks of queries give dq (and both sides of a fold, which are
- * rows of queries); S and dP are computed twice.
- */
+ * rows of queries); S and dP are computed twice. */
 #include "device/cpu/cpu_logits_gradient.h"
 
 #include <string.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Private to the backward pass of the logits engine: what its three files share.
  * cpu_logits_gradient.c has the formulas, cuts the work into items and runs them;
  * cpu_logits_gradient_head.c does one (b,h) of an item, block of queries by block,
- * cpu_logits_gradient_tile.c a tile of one.
- */
+ * cpu_logits_gradient_tile.c a tile of one. */
 #ifndef ORTHANT_DEVICE_CPU_CPU_LOGITS_GRADIENT_H
 #define ORTHANT_DEVICE_CPU_CPU_LOGITS_GRADIENT_H
 

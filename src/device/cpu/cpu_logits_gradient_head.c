@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The logits engine, backward: one (b,h) of an item. cpu_logits_gradient.c has the formulas.
- */
+ * The logits engine, backward: one (b,h) of an item. cpu_logits_gradient.c has the formulas. */
 #include "device/cpu/cpu_logits_gradient.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The logits engine, backward: what one tile of S gives. cpu_logits_gradient.c has the formulas.
- */
+ * The logits engine, backward: what one tile of S gives. cpu_logits_gradient.c has the formulas. */
 #include "device/cpu/cpu_logits_gradient.h"
 #include "kernels/attention_tile.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The logits engine for one query, as decoding asks for it: a product of a row with a matrix, which
  * memory feeds, not the matrix units. Keys and values are read where they lie, once, a block of
  * them at a time with the online softmax of cpu_logits.c; nothing is packed, and the scratch does
  * not grow with the keys. Blocks that the support leaves empty are skipped.
  *
- * An item is a (b,h). 2·(K + V) FLOPs a visible key.
- */
+ * An item is a (b,h). 2·(K + V) FLOPs a visible key. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/cpu_logits.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Gradients of keys and biases that are parameters: the batch shares them, and with one table for
  * all the heads too. Where few heads would leave too few items that each go through the whole
  * batch, every (b,h) has sums of its own, which are added up afterwards in the order of batch items
  * and heads. That costs B·H·S·(K + 1) reals of scratch and one pass over them; two passes over the
- * pairs, the other way out, compute S and dP twice.
- */
+ * pairs, the other way out, compute S and dP twice. */
 #include "device/cpu/cpu_logits.h"
 
 #include <string.h>

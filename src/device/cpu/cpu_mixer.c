@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Operations of the token mixer (ops/mixer_op.c) besides matrix products:
  *
  *     masked copy of a weight     y_ij = x_ij for j < high_i, else 0;   dx_ij += dy_ij for j <
@@ -7,8 +6,7 @@
  * dy_{b,i,c}
  *
  * Items are rows; the item that owns a position sums the gradient of its bias in the order of b
- * and c.
- */
+ * and c. */
 #include "device/cpu/cpu.h"
 
 struct mixer_rows {

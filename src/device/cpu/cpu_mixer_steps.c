@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The causal token mixer (ops/mixer_op.c), token by token. Hidden unit u has the time
  * t(u) = ⌊uN/D_S⌋: its inputs are the tokens p ≤ t(u), its outputs the tokens p ≥ t(u). With
  * low(p) = ⌈pD_S/N⌉, the first unit with t(u) ≥ p, token p of channel c computes

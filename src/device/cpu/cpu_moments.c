@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * First and second moments of the queries and keys of a batch, relative to their running averages
  * m, M, to which features are fitted (cpu_random_statistics.c). For each head and side, over the n
  * real rows of the batch,
@@ -7,8 +6,7 @@
  *     μ = (s/n) Σ x,   M' = (s²/n) Xᵀ X;   the changes get μ − m and M' − M added
  *
  * The averages move after the step, by the mean over its micro-batches. An item is a head of one
- * side and goes through the batch in order. 2·K² FLOPs per row.
- */
+ * side and goes through the batch in order. 2·K² FLOPs per row. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Packed panels: a right operand in the order in which the matrix units read it, OA_PANEL rows at a
  * time, packed once for many products that each use a part of it. Where the kernels have no packed
- * products there are none, and products read the operand itself: same bits.
- */
+ * products there are none, and products read the operand itself: same bits. */
 #ifndef ORTHANT_DEVICE_CPU_CPU_PANELS_H
 #define ORTHANT_DEVICE_CPU_CPU_PANELS_H
 

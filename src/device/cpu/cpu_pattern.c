@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Fixed patterns (Raganato, Scherrer, Tiedemann 2020): attention weights given by position alone.
  * With n units (tokens, or words), i, j from 0:
  *
@@ -29,8 +28,7 @@
  *
  * Rows are doubles here: weights reach n³, and the work is small. They are padded with zeros to a
  * multiple of LANES, so that the compiler knows the trip count of the inner loops. Shifts of tokens
- * are copies. [B·S, H·V] → [B·T, H·V]; an item is a (b,h); memory per worker O(n·V).
- */
+ * are copies. [B·S, H·V] → [B·T, H·V]; an item is a (b,h); memory per worker O(n·V). */
 #include "device/cpu/cpu.h"
 
 #include <string.h>

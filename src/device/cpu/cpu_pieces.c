@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The logits engine over a support that is a union of disjoint pieces. Each piece is dense in an
  * order of its own, so its rows are copied into that order, and the engine runs on each as if it
  * were all. With O_p, lse_p of piece p:
@@ -12,8 +11,7 @@
  * nothing.
  *
  * Copies of q, k, v and O of a piece, backward also of dO, dq, dk and dv: O(B·n·H·(K + V)) of the
- * device's scratch. Dropout has a stream for each piece, whose masks are addressed by its rows.
- */
+ * device's scratch. Dropout has a stream for each piece, whose masks are addressed by its rows. */
 #include "device/cpu/cpu_logits.h"
 
 #include <math.h>

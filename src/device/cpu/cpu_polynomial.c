@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Attention with polynomial weights (Kacham et al. 2023, arXiv 2310.01655), exact, in O(n²) without
  * n×n memory:
  *
@@ -17,8 +16,7 @@
  * once per tile of queries.
  *
  * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2(K + V) FLOPs per pair forward, 2(3K + 2V)
- * backward.
- */
+ * backward. */
 #include "device/cpu/cpu_panels.h"
 
 #include <string.h>

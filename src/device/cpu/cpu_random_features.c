@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Random features φ(x) of each head (Choromanski et al. 2021, arXiv 2009.14794, and its kin): u = x
  * Ωᵀ by the matrix units, then t = s·u + bias and a function of it, element by element (kernels.h:
  * random_features).

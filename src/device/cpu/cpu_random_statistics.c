@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Random features fitted to the data of each (b,h): FAVOR++ (Likhosherstov et al., Chefs' Random
  * Tables, 2022, arXiv 2205.15317) and dense-exponential features (Likhosherstov et al. 2023, arXiv
  * 2302.00787). With x = s·q, y = s·k and constants left out, which cancel,
@@ -23,8 +22,7 @@
  *
  * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. With those
  * of the data the features of a token depend on all others; with given ones (cpu_moments.c) they do
- * not. An item is a (b,h).
- */
+ * not. An item is a (b,h). */
 #include "device/cpu/cpu.h"
 
 #include <math.h>

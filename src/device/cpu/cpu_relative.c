@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Relative positions in the logits: tables by distance d, and their use in the logits engine.
  *
  *     ALiBi   −m_h |d| (Press, Smith, Lewis, ICLR 2022, arXiv 2108.12409), with m_h = 2^(−8h/H),
@@ -12,8 +11,7 @@
  *
  * A table has an entry for each distance, so that a row of a tile of logits adds a contiguous part
  * of it. Gradient of bias b_h[c]: Σ dS_ij over the pairs of that bucket, first along the diagonals
- * of a tile.
- */
+ * of a tile. */
 #include "device/cpu/cpu_logits.h"
 
 #include <math.h>

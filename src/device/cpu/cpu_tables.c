@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The logits engine where the weights do not depend on the input (random synthesizers: Tay et al.
  * 2021): every part is a table or the product of two, there is no dropout and no padding. Then P is
  * the same for all batch items, and a tile of it, computed once for a head, serves them all:
@@ -11,8 +10,7 @@
  * dQ = τ dS K, dK = τ dSᵀ Q. An item has some keys of a head, so it owns its rows of dK; its share
  * of dQ goes to a buffer, and the shares are added in the order of the keys.
  * Per batch item one product forward and one or two backward remain, against two and five of
- * softmax attention, and no exponentials.
- */
+ * softmax attention, and no exponentials. */
 #include "device/cpu/cpu_logits.h"
 
 #include <math.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Walking over the tiles of S; see cpu_logits.h. What is visible (mechanisms: support, causality,
  * lengths) is decided here and nowhere else in the logits engine: a key is skipped, never masked by
- * adding a large negative number, so an empty row stays empty and 0·∞ does not arise.
- */
+ * adding a large negative number, so an empty row stays empty and 0·∞ does not arise. */
 #include "device/cpu/cpu_logits.h"
 
 #include <math.h>

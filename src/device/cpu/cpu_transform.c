@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Structured projections by fast transforms (Ailon, Chazelle 2006; Choromanski et al. 2017, arXiv
  * 1703.00864):
  *
@@ -8,8 +7,7 @@
  * An item is OA_LANES rows, turned so that they lie side by side: a factor of a chain is then
  * vector arithmetic whatever the distance of the columns that it mixes, and the rows are turned
  * once for all heads. Between the two turns all is real. [rows, D] → [rows, H·K]; D·log D additions
- * a factor, head and row; memory a worker 3·D·OA_LANES reals.
- */
+ * a factor, head and row; memory a worker 3·D·OA_LANES reals. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>

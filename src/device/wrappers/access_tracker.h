@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * An access tracker wraps the operations of a device and reports every address of a range of memory
  * that an operation is given. An operation reaches no memory whose address it was not given, so
  * the tracker knows when the last operation of a kind touched a part of the range. Results are the
- * same bits.
- */
+ * same bits. */
 #ifndef ORTHANT_DEVICE_WRAPPERS_ACCESS_TRACKER_H
 #define ORTHANT_DEVICE_WRAPPERS_ACCESS_TRACKER_H
 

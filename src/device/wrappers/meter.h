@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * A meter wraps the operations of a device: calls, seconds and, on the plan device, FLOPs and bytes
- * of each operation, by the place in the model where it ran. Results are the same bits.
- */
+ * of each operation, by the place in the model where it ran. Results are the same bits. */
 #ifndef ORTHANT_DEVICE_WRAPPERS_METER_H
 #define ORTHANT_DEVICE_WRAPPERS_METER_H
 
