@@ -10,7 +10,7 @@
 enum { LAYERS = 8, PERIOD = 2 };
 
 struct timed {
-    oa_context *c;
+    oa_context *context;
     struct oa_options o;
     struct oa_model_form form;
     struct oa_step_shape shape;
@@ -19,7 +19,7 @@ struct timed {
 
 static void plan_step(struct timed *x, long layers, long rows)
 {
-    *x = (struct timed){ .c = oa_open(&(struct oa_settings){ .threads = 1 }),
+    *x = (struct timed){ .context = oa_open(&(struct oa_settings){ .threads = 1 }),
                          .form = oa_language_model_form(20) };
     oa_options_default(&x->o);
     snprintf(x->o.model_attention, sizeof x->o.model_attention, "local(window=8) ; softmax");
@@ -28,7 +28,7 @@ static void plan_step(struct timed *x, long layers, long rows)
     x->o.model_context = 64;
     x->o.train_batch = rows;
     x->shape = oa_language_model_step_shape(&x->o);
-    assert_int_equal(oa_plan_make(x->c, &x->o, &x->form, &x->shape, &x->plan), OA_OK);
+    assert_int_equal(oa_plan_make(x->context, &x->o, &x->form, &x->shape, &x->plan), OA_OK);
 }
 
 /* At these rates the step takes at least `seconds`. */
@@ -37,8 +37,8 @@ static struct oa_step_time find_time(struct timed *x, double seconds)
     struct oa_machine_rates rates = { x->plan.computed / seconds * 2, x->plan.bytes / seconds * 2 };
     struct oa_step_time out;
     assert_true(fabs(oa_plan_lower_bound(&x->plan, &rates) / seconds - 1) < 1e-12);
-    assert_int_equal(oa_step_time_find(x->c, &x->o, &x->form, &x->shape, &x->plan, &rates, &out),
-                     OA_OK);
+    assert_int_equal(
+        oa_step_time_find(x->context, &x->o, &x->form, &x->shape, &x->plan, &rates, &out), OA_OK);
     assert_true(out.least <= out.seconds && out.seconds <= out.most);
     return out;
 }
@@ -53,7 +53,7 @@ static void a_fast_step_is_made_itself(void **state)
     assert_int_equal(t.source, OA_TIME_MEASURED);
     assert_int_equal(t.layers, LAYERS);
     assert_int_equal(t.rows, 4);
-    oa_close(x.c);
+    oa_close(x.context);
 }
 
 static void a_slow_step_has_fewer_rows(void **state)
@@ -65,7 +65,7 @@ static void a_slow_step_has_fewer_rows(void **state)
     assert_int_equal(t.source, OA_TIME_SCALED);
     assert_int_equal(t.rows, 2);
     assert_int_equal(t.layers, LAYERS);
-    oa_close(x.c);
+    oa_close(x.context);
 }
 
 /* One row cannot be less: one layer of each attention is made, here two, and counted as four times
@@ -85,8 +85,8 @@ static void a_step_of_one_row_has_fewer_layers(void **state)
     double times = t.processor / own.processor; /* the output layer is not repeated */
     if (times < 1.5 || times > 8)
         fail_msg("%d layers take %g times as long as %d", LAYERS, times, PERIOD);
-    oa_close(x.c);
-    oa_close(small.c);
+    oa_close(x.context);
+    oa_close(small.context);
 }
 
 static void a_step_that_no_small_one_stands_for_is_predicted(void **state)
@@ -98,7 +98,7 @@ static void a_step_that_no_small_one_stands_for_is_predicted(void **state)
     assert_int_equal(t.source, OA_TIME_PREDICTED);
     assert_true(fabs(t.seconds - 4) < 1e-9); /* half of the rates */
     assert_true(fabs(t.least - 2) < 1e-9 && fabs(t.most - 8) < 1e-9);
-    oa_close(x.c);
+    oa_close(x.context);
 }
 
 int main(void)

@@ -54,17 +54,7 @@ static void add_orthonormal_condition(struct oa_theory_results *t)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[i] - 1);
-    oa_theory_add(
-        t, &(struct oa_theory_finding){ .part = OA_PART_CONDITION,
-                                        .name = "condition",
-                                        .proposition = "κ(U) = 1",
-                                        .meaning = "Largest over smallest singular value, maximum "
-                                                   "over draws. U is tall, so this is the "
-                                                   "condition number of the pseudo-inverse.",
-                                        .claimed = "1",
-                                        .claim = 1,
-                                        .law = 1,
-                                        .measured = 1 + worst });
+    oa_theory_found(t, "condition", 1, (struct oa_measured){ 1 + worst, 0 });
 }
 
 static void add_gaussian_condition(struct oa_theory_results *t)
@@ -73,39 +63,15 @@ static void add_gaussian_condition(struct oa_theory_results *t)
     if (draw_condition_numbers(t, OA_PROJECTION_GAUSSIAN, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     struct oa_measured m = oa_measured_of(v, DRAWS), fourth = oa_measured_of(v + DRAWS, DRAWS);
-    struct oa_theory_finding f = {
-        .part = OA_PART_CONDITION,
-        .name = "gaussian-condition",
-        .proposition = "Gaussian projections are ill-conditioned",
-        .meaning =
-            "Condition number of a Gaussian projection to one head. The claim holds above 10. The "
-            "closed form is the limit of large d.",
-        .claimed = "large",
-        .claim = NAN,
-        .formula = "(1 + √(k/d))/(1 − √(k/d))",
-        .law = oa_law_gaussian_condition(d, k),
-        .asymptotic = true,
-        .measured = m.mean,
-        .error = m.error,
-        .holds = m.mean > 10
-    };
+    struct oa_theory_finding f =
+        oa_theory_proposition("gaussian-condition", oa_law_gaussian_condition(d, k), m);
+    f.asymptotic = true;
+    f.holds = m.mean > 10;
     char number[OA_NUMBER];
     snprintf(f.verdict, sizeof f.verdict, "%s: κ = %s", f.holds ? "holds" : "fails",
              oa_number(number, m.mean, 3));
     oa_theory_add(t, &f);
-    oa_theory_add(
-        t, &(struct oa_theory_finding){
-               .part = OA_PART_CONDITION,
-               .name = "gaussian-singular-values",
-               .proposition = "Gaussian: all singular values are 1",
-               .meaning = "Mean fourth power of the singular values of the Gaussian control; 1 for "
-                          "orthonormal columns.",
-               .claimed = "1",
-               .claim = 1,
-               .formula = "1 + (k + 1)/d",
-               .law = 1 + (k + 1) / d,
-               .measured = fourth.mean,
-               .error = fourth.error });
+    oa_theory_found(t, "gaussian-singular-values", 1 + (k + 1) / d, fourth);
 }
 
 static void add_square_condition(struct oa_theory_results *t)
@@ -117,18 +83,11 @@ static void add_square_condition(struct oa_theory_results *t)
     for (int i = 0; i < DRAWS; i++)
         v[i] = log(v[i]);
     struct oa_measured m = oa_measured_of(v, DRAWS);
-    struct oa_theory_finding f = { .part = OA_PART_CONDITION,
-                                   .name = "square-gaussian-condition",
-                                   .claimed = "large",
-                                   .claim = NAN,
-                                   .formula = "4.65 d",
-                                   .proposition = "square Gaussian matrices are ill-conditioned",
-                                   .law = oa_law_square_condition((double)d),
-                                   .asymptotic = true,
-                                   .measured = exp(m.mean),
-                                   .error = exp(m.mean) * m.error,
-                                   .holds = true,
-                                   .verdict = "holds" };
+    struct oa_theory_finding f =
+        oa_theory_proposition("square-gaussian-condition", oa_law_square_condition((double)d),
+                              (struct oa_measured){ exp(m.mean), exp(m.mean) * m.error });
+    f.asymptotic = f.holds = true;
+    snprintf(f.verdict, sizeof f.verdict, "holds");
     snprintf(f.meaning, sizeof f.meaning,
              "Geometric mean of κ at %ld × %ld. The claim holds here, but no head is square.", d,
              d);

@@ -85,20 +85,9 @@ static void add_distorted_share(struct oa_theory_results *t)
     double d = (double)t->d, k = (double)t->k, bound = oa_law_jl_bound(k, epsilon);
     struct oa_measured m = distorted_share(t, t->k, DRAWS);
     char number[OA_NUMBER];
-    struct oa_theory_finding f = {
-        .part = OA_PART_DISTORTION,
-        .name = "distortion",
-        .meaning =
-            "Probability that (d/k)|xU|²/|x|² differs from 1 by more than 0.5. The bound of the "
-            "lemma holds; the closed form is the tail of the Beta distribution.",
-        .proposition = "P(error > 0.5) ≤ 2exp(−k(ε²/4 − ε³/6))",
-        .claim = NAN,
-        .formula = "Beta distribution",
-        .law = oa_law_distortion(d, k, epsilon),
-        .measured = m.mean,
-        .error = m.error,
-        .holds = m.mean <= bound + 5 * m.error
-    };
+    struct oa_theory_finding f =
+        oa_theory_proposition("distortion", oa_law_distortion(d, k, epsilon), m);
+    f.holds = m.mean <= bound + 5 * m.error;
     snprintf(f.claimed, sizeof f.claimed, "≤ %s", oa_number(number, bound, 3));
     snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails");
     oa_theory_add(t, &f);
@@ -121,19 +110,8 @@ static void add_worst_distance(struct oa_theory_results *t)
     if (oa_vectors_make(t->context, t->d, POINTS, 0, &s.pairs) == OA_OK &&
         oa_draws_run(t->context, &draws, v) == OA_OK) {
         struct oa_measured m = oa_measured_of(v, COUNT);
-        struct oa_theory_finding f = { .part = OA_PART_DISTORTION,
-                                       .name = "hundred-points",
-                                       .proposition =
-                                           "distances of 100 tokens are preserved to 50 %",
-                                       .claimed = "≤ 0.5",
-                                       .claim = NAN,
-                                       .meaning =
-                                           "Largest relative error of the 4950 squared distances "
-                                           "of 100 random tokens, mean over draws.",
-                                       .law = NAN,
-                                       .measured = m.mean,
-                                       .error = m.error,
-                                       .holds = m.mean <= epsilon };
+        struct oa_theory_finding f = oa_theory_proposition("hundred-points", NAN, m);
+        f.holds = m.mean <= epsilon;
         char number[OA_NUMBER];
         snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails: error %s",
                  oa_number(number, m.mean, 2));
@@ -147,15 +125,9 @@ static void add_guaranteed_points(struct oa_theory_results *t)
     double k = (double)t->k, points = floor(oa_law_jl_points(k, epsilon)),
            width = ceil(oa_law_jl_width(POINTS, epsilon)),
            fine = ceil(oa_law_jl_width(POINTS, 0.1));
-    struct oa_theory_finding f = { .part = OA_PART_DISTORTION,
-                                   .name = "promised",
-                                   .claimed = "100",
-                                   .claim = NAN,
-                                   .proposition = "the lemma guarantees this for 100 tokens",
-                                   .formula = "exp(k(ε²/2 − ε³/3)/4)",
-                                   .law = oa_law_jl_points(k, epsilon),
-                                   .measured = NAN,
-                                   .holds = points >= POINTS };
+    struct oa_theory_finding f = oa_theory_proposition("promised", oa_law_jl_points(k, epsilon),
+                                                       (struct oa_measured){ NAN, 0 });
+    f.holds = points >= POINTS;
     snprintf(
         f.meaning, sizeof f.meaning,
         "Number of points n whose distances the lemma preserves to 50 %% at width %ld with a "

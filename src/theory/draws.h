@@ -37,6 +37,12 @@ struct oa_measured {
 struct oa_measured oa_measured_of(const double *x, long n);
 struct oa_measured oa_measured_root(struct oa_measured m); /* of its square root */
 
+/* A proposition of propositions.def with the value of its closed form (NaN: none) and what was
+ * measured. oa_theory_found also adds it. */
+struct oa_theory_finding oa_theory_proposition(const char *name, double law, struct oa_measured m);
+void oa_theory_found(struct oa_theory_results *t, const char *name, double law,
+                     struct oa_measured m);
+
 int oa_compare_doubles(const void *a, const void *b); /* for qsort, ascending */
 
 /* ---- vectors ---- */

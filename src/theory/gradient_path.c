@@ -62,35 +62,12 @@ static void add_projected_gradient(struct oa_theory_results *t)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[WORST * DRAWS + i]);
-    oa_theory_add(t, &(struct oa_theory_finding){ .part = OA_PART_GRADIENTS,
-                                                  .name = "gradient-kept",
-                                                  .proposition = "|g Uᵀ| = |g|",
-                                                  .meaning =
-                                                      "Proposition 2 of the proposal: U preserves "
-                                                      "the length of the gradient of the queries. "
-                                                      "Holds exactly.",
-                                                  .claimed = "error 0",
-                                                  .claim = 0,
-                                                  .law = 0,
-                                                  .measured = worst });
+    oa_theory_found(t, "gradient-kept", 0, (struct oa_measured){ worst, 0 });
     if (draw_projected_gradients(t, OA_PROJECTION_GAUSSIAN, v) != OA_OK)
         return;
     struct oa_measured spread = oa_measured_root(oa_measured_of(v + SQUARE * DRAWS, DRAWS));
-    struct oa_theory_finding f = {
-        .part = OA_PART_GRADIENTS,
-        .name = "gaussian-gradient",
-        .proposition = "Gaussian projections do not preserve gradients",
-        .meaning =
-            "Standard deviation of |g Gᵀ|²/|g|², whose mean is 1: the Gaussian control preserves "
-            "gradients nearly as well.",
-        .claimed = "no",
-        .claim = NAN,
-        .formula = "√(2/d)",
-        .law = sqrt(2 / (double)t->d),
-        .measured = spread.mean,
-        .error = spread.error,
-        .holds = false
-    };
+    struct oa_theory_finding f =
+        oa_theory_proposition("gaussian-gradient", sqrt(2 / (double)t->d), spread);
     snprintf(f.verdict, sizeof f.verdict, "fails: preserved within %.1f %%", 100 * spread.mean);
     oa_theory_add(t, &f);
 }
@@ -195,22 +172,7 @@ static void add_gradient_path(struct oa_theory_results *t, const double *v)
     double ratios[PATH_DRAWS];
     for (int i = 0; i < PATH_DRAWS; i++) /* deviation 1 (s = 1) against 1/16 */
         ratios[i] = v[0 * PATH_DRAWS + i] / v[4 * PATH_DRAWS + i];
-    struct oa_measured m = oa_measured_of(ratios, PATH_DRAWS);
-    oa_theory_add(
-        t,
-        &(struct oa_theory_finding){
-            .part = OA_PART_GRADIENTS,
-            .name = "gradient-path",
-            .proposition = "gradients neither vanish nor explode",
-            .meaning =
-                "Length of the gradient of the queries with logits of deviation 1/16, relative to "
-                "deviation 1, with orthonormal U. Proposition 2 covers the projection only; the "
-                "softmax before it changes the length.",
-            .claimed = "1",
-            .claim = 1,
-            .law = NAN,
-            .measured = m.mean,
-            .error = m.error });
+    oa_theory_found(t, "gradient-path", NAN, oa_measured_of(ratios, PATH_DRAWS));
 }
 
 static void add_path_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,

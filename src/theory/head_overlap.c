@@ -58,34 +58,8 @@ static void add_independent_heads(struct oa_theory_results *t, const struct oa_v
         return;
     struct oa_measured shared = oa_measured_of(v, DRAWS),
                        sum = oa_measured_root(oa_measured_of(v + PARSEVAL * DRAWS, DRAWS));
-    oa_theory_add(
-        t,
-        &(struct oa_theory_finding){
-            .part = OA_PART_HEADS,
-            .name = "heads-apart",
-            .proposition = "tr(P_h P_g) = 0, independent heads",
-            .meaning = "The proposal claims that orthogonal columns decorrelate heads, but they "
-                       "are orthogonal "
-                       "within a head only. Share of one head's subspace that lies in another's.",
-            .claimed = "0",
-            .claim = 0,
-            .formula = "k/d",
-            .law = k / d,
-            .measured = shared.mean,
-            .error = shared.error });
-    oa_theory_add(t, &(struct oa_theory_finding){
-                         .part = OA_PART_HEADS,
-                         .name = "heads-together",
-                         .proposition = "Σ_h |xU_h|² = |x|², independent heads",
-                         .meaning = "Standard deviation of the ratio, whose mean is 1. Together "
-                                    "the heads have d columns, but "
-                                    "independent heads cover some directions twice and others not.",
-                         .claimed = "error 0",
-                         .claim = 0,
-                         .formula = "√(H · 2k(d − k)/(d²(d + 2)))",
-                         .law = sqrt(heads * oa_law_norm_variance(d, k)),
-                         .measured = sum.mean,
-                         .error = sum.error });
+    oa_theory_found(t, "heads-apart", k / d, shared);
+    oa_theory_found(t, "heads-together", sqrt(heads * oa_law_norm_variance(d, k)), sum);
 }
 
 static void add_sliced_heads(struct oa_theory_results *t, const struct oa_vectors *p)
@@ -98,24 +72,8 @@ static void add_sliced_heads(struct oa_theory_results *t, const struct oa_vector
         shared = fmax(shared, v[i]);
         sum = fmax(sum, sqrt(v[PARSEVAL * SLICES + i]));
     }
-    oa_theory_add(t, &(struct oa_theory_finding){
-                         .part = OA_PART_HEADS,
-                         .name = "slices-apart",
-                         .proposition = "tr(P_h P_g) = 0, slices of one matrix",
-                         .meaning = "With the option qk=slice heads are orthogonal to each other.",
-                         .claimed = "0",
-                         .claim = 0,
-                         .law = 0,
-                         .measured = shared });
-    oa_theory_add(t, &(struct oa_theory_finding){
-                         .part = OA_PART_HEADS,
-                         .name = "slices-together",
-                         .proposition = "Σ_h |xU_h|² = |x|², slices of one matrix",
-                         .meaning = "With the option qk=slice the heads together preserve lengths.",
-                         .claimed = "error 0",
-                         .claim = 0,
-                         .law = 0,
-                         .measured = sum });
+    oa_theory_found(t, "slices-apart", 0, (struct oa_measured){ shared, 0 });
+    oa_theory_found(t, "slices-together", 0, (struct oa_measured){ sum, 0 });
 }
 
 /* ---- logits of two heads ---- */
@@ -148,21 +106,8 @@ static void add_head_logits(struct oa_theory_results *t, const struct oa_vectors
                               .statistics = 1,
                               .measure = measure_head_logits,
                               .argument = p };
-    if (oa_draws_run(t->context, &draws, v) != OA_OK)
-        return;
-    struct oa_measured m = oa_measured_of(v, COUNT);
-    oa_theory_add(
-        t, &(struct oa_theory_finding){ .part = OA_PART_HEADS,
-                                        .name = "head-logits",
-                                        .proposition = "logits of two heads are uncorrelated",
-                                        .meaning = "Correlation over draws. Holds for independent "
-                                                   "frozen heads, since the signs of their random "
-                                                   "forms are independent.",
-                                        .claimed = "0",
-                                        .claim = 0,
-                                        .law = 0,
-                                        .measured = m.mean,
-                                        .error = m.error });
+    if (oa_draws_run(t->context, &draws, v) == OA_OK)
+        oa_theory_found(t, "head-logits", 0, oa_measured_of(v, COUNT));
 }
 
 /* ---- the plot ---- */

@@ -71,127 +71,10 @@ static void measure_projected_lengths(const struct oa_draw *w, double *out)
 
 /* ---- findings ---- */
 
-static const struct oa_theory_finding orthonormal = {
-    .name = "orthonormal",
-    .proposition = "UᵀU = I",
-    .meaning = "Columns are orthonormal. Largest deviation over draws, which is rounding.",
-    .claimed = "error 0",
-    .claim = 0,
-};
-static const struct oa_theory_finding kept_in_span = {
-    .name = "kept-in-span",
-    .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for x, y in the span of U",
-    .meaning = "Holds: such a vector loses nothing. But the span has k of d dimensions, and tokens "
-               "are not restricted to it.",
-    .claimed = "error 0",
-    .claim = 0,
-};
-static const struct oa_theory_finding norm_kept = {
-    .name = "norm-kept",
-    .proposition = "|xU|² = |x|²",
-    .meaning =
-        "Mean of |xU|²/|x|². The proposal takes W Wᵀ for I, but it is a projector of rank k.",
-    .claimed = "1",
-    .claim = 1,
-    .formula = "k/d",
-};
-static const struct oa_theory_finding product_kept = {
-    .name = "product-kept",
-    .proposition = "⟨xU, yU⟩ = ⟨x, y⟩",
-    .meaning =
-        "Proposition 1 of the proposal, from the same step. Mean of the ratio for vectors at 60°; "
-        "angles change too.",
-    .claimed = "1",
-    .claim = 1,
-    .formula = "k/d",
-};
-static const struct oa_theory_finding product_mean = {
-    .name = "product-mean",
-    .proposition = "(d/k) E⟨xU, yU⟩ = ⟨x, y⟩",
-    .meaning =
-        "Scaled by d/k (the option scale=jl), inner products are right on average if queries and "
-        "keys share U (the option tie).",
-    .claimed = "1",
-    .claim = 1,
-};
-static const struct oa_theory_finding product_kept_square = {
-    .name = "product-kept-square",
-    .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for k = d",
-    .meaning = "One head as wide as the model: U is orthogonal, and Proposition 1 holds.",
-    .claimed = "error 0",
-    .claim = 0,
-};
-static const struct oa_theory_finding product_error = {
-    .name = "product-error",
-    .proposition = "(d/k)⟨xU, yU⟩ = ⟨x, y⟩, one draw",
-    .meaning = "Root mean square error of a single draw in units of |x||y|, for vectors at 60°. A "
-               "model has one draw for each head.",
-    .claimed = "error 0",
-    .claim = 0,
-    .formula = "(d/k) √Var⟨xU, yU⟩",
-};
-static const struct oa_theory_finding norm_spread = {
-    .name = "norm-spread",
-    .proposition = "(d/k)|xU|² = |x|², one draw",
-    .meaning = "Standard deviation of (d/k)|xU|²/|x|².",
-    .claimed = "error 0",
-    .claim = 0,
-    .formula = "√(2(d − k)/(k(d + 2)))",
-};
-static const struct oa_theory_finding beta_law = {
-    .name = "beta-law",
-    .proposition = "|xU|²/|x|² ~ Beta(k/2, (d − k)/2)",
-    .meaning = "Share of draws inside the central 90 % of that distribution. Holds: draws are "
-               "uniform among matrices with orthonormal columns.",
-    .claimed = "90 %",
-    .claim = 0.9,
-};
-static const struct oa_theory_finding first_entry = {
-    .name = "first-entry",
-    .proposition = "E U₁₁ = 0",
-    .meaning = "A uniform matrix has no preferred direction.",
-    .claimed = "0",
-    .claim = 0,
-};
-static const struct oa_theory_finding unsigned_qr = {
-    .name = "unsigned-qr",
-    .proposition = "E Q₁₁ = 0 for Q of any QR",
-    .meaning =
-        "Common Performers take Q of a Householder QR without sign correction. Its first entry is "
-        "never positive (here −|U₁₁| of the same draws): all directions prefer one side.",
-    .claimed = "0",
-    .claim = 0,
-    .formula = "−Γ(d/2)/(√π Γ((d + 1)/2))",
-};
-static const struct oa_theory_finding gaussian_spread = {
-    .name = "gaussian-spread",
-    .proposition = "orthonormal columns preserve lengths better than Gaussian",
-    .meaning = "Standard deviation of (d/k)|xG|²/|x|² for Gaussian G, relative to that of U. Holds "
-               "by a small margin: the factor is √((d − k)/(d + 2)).",
-    .claimed = "better",
-    .claim = NAN,
-    .formula = "√(2/k)",
-    .holds = true,
-};
-
-/* `factor` scales the measured value to the units of the claim. */
-static struct oa_theory_finding length_finding(const struct oa_theory_finding *proposition,
-                                               double law, double factor, struct oa_measured m)
+/* The measured value in other units. */
+static struct oa_measured scaled(double factor, struct oa_measured m)
 {
-    struct oa_theory_finding f = *proposition;
-    f.part = OA_PART_LENGTHS;
-    f.law = law;
-    f.measured = factor * m.mean;
-    f.error = fabs(factor) * m.error;
-    return f;
-}
-
-static void add_length_finding(struct oa_theory_results *t,
-                               const struct oa_theory_finding *proposition, double law,
-                               double factor, struct oa_measured m)
-{
-    struct oa_theory_finding f = length_finding(proposition, law, factor, m);
-    oa_theory_add(t, &f);
+    return (struct oa_measured){ factor * m.mean, fabs(factor) * m.error };
 }
 
 /* The largest of n values, without a standard error. */
@@ -240,7 +123,7 @@ static void add_square_products(struct oa_theory_results *t)
                               .argument = &pairs };
     if (oa_vectors_make(t->context, d, PAIRS, cosine, &pairs) == OA_OK &&
         oa_draws_run(t->context, &draws, off) == OA_OK)
-        add_length_finding(t, &product_kept_square, 0, 1, largest_value(off, SQUARES));
+        oa_theory_found(t, "product-kept-square", 0, largest_value(off, SQUARES));
     oa_vectors_free(&pairs);
 }
 
@@ -266,8 +149,9 @@ static void add_gaussian_control(struct oa_theory_results *t, const struct lengt
     double less = 1 - haar / sqrt(oa_law_gaussian_norm_variance(d, k));
     if (draw_lengths(t, OA_PROJECTION_GAUSSIAN, "theory/gaussian", s, v) != OA_OK)
         return;
-    struct oa_theory_finding f = length_finding(
-        &gaussian_spread, sqrt(2 / k), 1, oa_measured_root(mean_of_statistic(v, NORM_SQUARE)));
+    struct oa_theory_finding f = oa_theory_proposition(
+        "gaussian-spread", sqrt(2 / k), oa_measured_root(mean_of_statistic(v, NORM_SQUARE)));
+    f.holds = true;
     snprintf(f.verdict, sizeof f.verdict, "holds: %.1f %% less spread", 100 * less);
     oa_theory_add(t, &f);
 }
@@ -281,20 +165,21 @@ void oa_measure_lengths(struct oa_theory_results *t)
     if (v && oa_vectors_make(t->context, t->d, PAIRS, cosine, &s.pairs) == OA_OK &&
         draw_lengths(t, OA_PROJECTION_HAAR, "theory/lengths", &s, v) == OA_OK) {
         double share = k / d;
-        add_length_finding(t, &orthonormal, 0, 1, largest_value(v + ORTHONORMALITY * DRAWS, DRAWS));
-        add_length_finding(t, &kept_in_span, 0, 1, largest_value(v + SPAN * DRAWS, DRAWS));
-        add_length_finding(t, &norm_kept, share, share, mean_of_statistic(v, NORM));
-        add_length_finding(t, &product_kept, share, share / cosine, mean_of_statistic(v, PRODUCT));
-        add_length_finding(t, &product_mean, 1, 1 / cosine, mean_of_statistic(v, PRODUCT));
+        oa_theory_found(t, "orthonormal", 0, largest_value(v + ORTHONORMALITY * DRAWS, DRAWS));
+        oa_theory_found(t, "kept-in-span", 0, largest_value(v + SPAN * DRAWS, DRAWS));
+        oa_theory_found(t, "norm-kept", share, scaled(share, mean_of_statistic(v, NORM)));
+        oa_theory_found(t, "product-kept", share,
+                        scaled(share / cosine, mean_of_statistic(v, PRODUCT)));
+        oa_theory_found(t, "product-mean", 1, scaled(1 / cosine, mean_of_statistic(v, PRODUCT)));
         add_square_products(t);
-        add_length_finding(t, &product_error, d / k * sqrt(oa_law_product_variance(d, k, cosine)),
-                           1, oa_measured_root(mean_of_statistic(v, PRODUCT_SQUARE)));
-        add_length_finding(t, &norm_spread, d / k * sqrt(oa_law_norm_variance(d, k)), 1,
-                           oa_measured_root(mean_of_statistic(v, NORM_SQUARE)));
-        add_length_finding(t, &beta_law, 0.9, 1, mean_of_statistic(v, INSIDE));
-        add_length_finding(t, &first_entry, 0, 1, mean_of_statistic(v, FIRST));
-        add_length_finding(t, &unsigned_qr, -oa_law_first_entry(d), -1,
-                           mean_of_statistic(v, FIRST_SIZE));
+        oa_theory_found(t, "product-error", d / k * sqrt(oa_law_product_variance(d, k, cosine)),
+                        oa_measured_root(mean_of_statistic(v, PRODUCT_SQUARE)));
+        oa_theory_found(t, "norm-spread", d / k * sqrt(oa_law_norm_variance(d, k)),
+                        oa_measured_root(mean_of_statistic(v, NORM_SQUARE)));
+        oa_theory_found(t, "beta-law", 0.9, mean_of_statistic(v, INSIDE));
+        oa_theory_found(t, "first-entry", 0, mean_of_statistic(v, FIRST));
+        oa_theory_found(t, "unsigned-qr", -oa_law_first_entry(d),
+                        scaled(-1, mean_of_statistic(v, FIRST_SIZE)));
         add_gaussian_control(t, &s, v);
     }
     oa_vectors_free(&s.pairs);

@@ -82,65 +82,21 @@ static void add_untied_logits(struct oa_theory_results *t, const double *v)
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + UNTIED * DRAWS, DRAWS),
                        spread = oa_measured_root(oa_measured_of(v + UNTIED_SQUARE * DRAWS, DRAWS));
-    struct oa_theory_finding f = {
-        .part = OA_PART_LOGITS,
-        .name = "untied-mean",
-        .proposition = "E S_ii = τ|x_i|², untied",
-        .meaning =
-            "By Proposition 1 a logit would measure similarity. With independent U and T it is a "
-            "random "
-            "bilinear form: it depends on content, but its mean is 0 even for a token with itself.",
-        .claim = self,
-        .law = 0,
-        .measured = mean.mean,
-        .error = mean.error
-    };
+    struct oa_theory_finding f = oa_theory_proposition("untied-mean", 0, mean);
+    f.claim = self;
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
-    oa_theory_add(
-        t, &(struct oa_theory_finding){ .part = OA_PART_LOGITS,
-                                        .name = "untied-spread",
-                                        .proposition = "sd S_ij = 1, untied",
-                                        .meaning = "With layer-normed tokens and without scaling, "
-                                                   "frozen logits have the spread of a newly "
-                                                   "initialised model.",
-                                        .claimed = "1",
-                                        .claim = 1,
-                                        .formula = "τ √k |x||y|/d",
-                                        .law = 1,
-                                        .measured = spread.mean,
-                                        .error = spread.error });
-    oa_theory_add(
-        t, &(struct oa_theory_finding){ .part = OA_PART_LOGITS,
-                                        .name = "scaled-spread",
-                                        .proposition = "scale=jl leaves sd S_ij = 1",
-                                        .meaning = "The scaling s² = d/k, which corrects lengths, "
-                                                   "multiplies logits by d/k: the softmax starts "
-                                                   "nearly one-hot. τ should then be √k/d.",
-                                        .claimed = "1",
-                                        .claim = 1,
-                                        .formula = "d/k",
-                                        .law = d / k,
-                                        .measured = d / k * spread.mean,
-                                        .error = d / k * spread.error });
+    oa_theory_found(t, "untied-spread", 1, spread);
+    oa_theory_found(t, "scaled-spread", d / k,
+                    (struct oa_measured){ d / k * spread.mean, d / k * spread.error });
 }
 
 static void add_tied_logits(struct oa_theory_results *t, const double *v)
 {
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + TIED * DRAWS, DRAWS);
-    struct oa_theory_finding f = { .part = OA_PART_LOGITS,
-                                   .name = "tied-mean",
-                                   .proposition = "E S_ii = τ|x_i|², tied",
-                                   .meaning =
-                                       "With one matrix for queries and keys, logits measure "
-                                       "similarity, k/d times as strongly as "
-                                       "claimed; a token still attends mostly to itself.",
-                                   .claim = self,
-                                   .formula = "√k",
-                                   .law = sqrt(k),
-                                   .measured = mean.mean,
-                                   .error = mean.error };
+    struct oa_theory_finding f = oa_theory_proposition("tied-mean", sqrt(k), mean);
+    f.claim = self;
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
 }
@@ -177,16 +133,11 @@ static void measure_captured_shares(const struct oa_draw *w, double *out)
     out[1] = diagonal / norm;
 }
 
-static void add_captured_share(struct oa_theory_results *t, struct oa_measured m,
-                               const struct oa_theory_finding *what)
+static void add_captured_share(struct oa_theory_results *t, const char *name, double law,
+                               struct oa_measured m)
 {
-    struct oa_theory_finding f = *what;
+    struct oa_theory_finding f = oa_theory_proposition(name, law, m);
     char number[OA_NUMBER];
-    f.part = OA_PART_LOGITS;
-    f.claim = NAN;
-    f.measured = m.mean;
-    f.error = m.error;
-    snprintf(f.claimed, sizeof f.claimed, "all");
     snprintf(f.verdict, sizeof f.verdict, "fails: %s %%", oa_number(number, 100 * m.mean, 2));
     oa_theory_add(t, &f);
 }
@@ -205,23 +156,8 @@ static void add_captured_shares(struct oa_theory_results *t)
                               .measure = measure_captured_shares };
     if (oa_draws_run(t->context, &draws, v) != OA_OK)
         return;
-    add_captured_share(t, oa_measured_of(v, COUNT),
-                       &(struct oa_theory_finding){
-                           .name = "captured",
-                           .proposition = "U Tᵀ expresses what W_Q W_Kᵀ can",
-                           .meaning = "The proposal claims that random projections approximate "
-                                      "any linear map. Share of a bilinear "
-                                      "form W_Q W_Kᵀ of the same rank that the best multiple of "
-                                      "U Tᵀ captures (the option temperature).",
-                           .formula = "1/d²",
-                           .law = 1 / (d * d) });
-    add_captured_share(t, oa_measured_of(v + COUNT, COUNT),
-                       &(struct oa_theory_finding){
-                           .name = "captured-diagonal",
-                           .proposition = "U Λ Tᵀ with a trained Λ expresses what W_Q W_Kᵀ can",
-                           .meaning = "The same for U Λ Tᵀ with the best Λ (the option diagonal).",
-                           .formula = "k/d²",
-                           .law = k / (d * d) });
+    add_captured_share(t, "captured", 1 / (d * d), oa_measured_of(v, COUNT));
+    add_captured_share(t, "captured-diagonal", k / (d * d), oa_measured_of(v + COUNT, COUNT));
 }
 
 /* ---- the plot ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measures all families of propositions; findings with their verdicts, and plots. */
-#include "theory/theory.h"
+#include "theory/draws.h"
+
 #include "print/print.h"
 
 #include <math.h>
@@ -50,6 +51,37 @@ void oa_theory_add(struct oa_theory_results *t, const struct oa_theory_finding *
     *own = *f;
     if (isfinite(own->claim))
         set_verdict(own);
+}
+
+struct oa_theory_finding oa_theory_proposition(const char *name, double law, struct oa_measured m)
+{
+    static const struct oa_theory_finding propositions[] = {
+#define OA_PROPOSITION(key, of, text, number, value, law_text, about)                              \
+    { .part = OA_PART_##of,                                                                        \
+      .name = key,                                                                                 \
+      .proposition = text,                                                                         \
+      .meaning = about,                                                                            \
+      .claimed = number,                                                                           \
+      .claim = value,                                                                              \
+      .formula = law_text },
+#include "theory/propositions.def"
+#undef OA_PROPOSITION
+    };
+    size_t i = 0, last = sizeof propositions / sizeof *propositions - 1;
+    while (i < last && strcmp(propositions[i].name, name) != 0)
+        i++;
+    struct oa_theory_finding f = propositions[i];
+    f.law = law;
+    f.measured = m.mean;
+    f.error = m.error;
+    return f;
+}
+
+void oa_theory_found(struct oa_theory_results *t, const char *name, double law,
+                     struct oa_measured m)
+{
+    struct oa_theory_finding f = oa_theory_proposition(name, law, m);
+    oa_theory_add(t, &f);
 }
 
 int oa_theory_failing(const struct oa_theory_results *t)

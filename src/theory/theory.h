@@ -7,7 +7,8 @@
  *     logit_moments.c, distortion.c → struct oa_theory_results → theory_table.c, theory_json.c,
  * theory_page.c
  *
- * draws.c measures draws of a projection; closed_forms.c has the expected values.
+ * propositions.def has what was claimed, draws.c measures draws of a projection, closed_forms.c has
+ * the expected values.
  *
  * Letters: d width of the model, H heads, k = d/H width of a head, U [d, k] a projection of
  * queries, T one of keys, τ = 1/√k. Results depend on the shape alone: streams have fixed seeds,
