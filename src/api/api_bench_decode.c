@@ -268,9 +268,9 @@ static void print_decode_bench(const struct decode_bench *r, int width, struct o
     oa_text_printf(
         out,
         "\nBytes: the weights once for all sequences, what each keeps of its tokens as far as it "
-        "is read, and activations, as counted. Lower bound: the longer of the time in which these "
-        "threads read as many bytes that lie in a row, and of the step's arithmetic at the "
-        "measured peak (%.0f GFLOP/s).\n",
+        "is read, and activations, as counted. Lower bound: the time in which these threads "
+        "read as many contiguous bytes, or that of the step's arithmetic at the measured peak "
+        "(%.0f GFLOP/s), whichever is longer.\n",
         r->arithmetic * 1e-9);
 }
 

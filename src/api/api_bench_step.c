@@ -187,8 +187,8 @@ static void busy_text(const struct step_bench *r, struct oa_text *out)
     char wall[OA_NUMBER];
     int threads = oa_thread_count(r->c), cores = oa_context_cpu(r->c)->cores;
     oa_text_printf(out,
-                   "The machine is busy: by the clock on the wall a step took %s, and for %.0f %% "
-                   "of that time it waited for the processor, which %s had.",
+                   "The machine is busy: a step took %s of wall time and waited %.0f %% of it "
+                   "for the processor, which %s used.",
                    oa_number_seconds(wall, r->wall), 100 * r->held_up,
                    threads > cores ? "other threads or programs" : "other programs");
     if (threads > cores)
@@ -217,11 +217,10 @@ static void print_step_bench(const struct step_bench *r, int width, struct oa_te
     operations_text(r, width, out);
     oa_text_printf(
         out,
-        "\nLower bound: of each operation the longer of its arithmetic, with the masked pairs of "
-        "tiles, at the measured peak of %s (%.0f GFLOP/s) and of its memory traffic at the "
-        "measured bandwidth (%.1f GB/s); what stays in the cache can be below it. Products stand "
-        "where their operands are made: the output layer makes its gradients in its forward "
-        "pass.\n",
+        "\nLower bound: for each operation, its arithmetic (with the masked pairs of tiles) at "
+        "the measured peak of %s (%.0f GFLOP/s) or its memory traffic at the measured bandwidth "
+        "(%.1f GB/s), whichever takes longer. Operations on data in the cache can be faster. "
+        "The output layer computes its gradients in its forward pass.\n",
         r->processor ? "one core" : "all threads", r->arithmetic / 1e9, r->traffic / 1e9);
     if (r->options->train_precision == OA_PRECISION_BF16 && *oa_peak_state(&r->peak))
         oa_text_printf(out, "AMX was in its %s state before the steps.\n", oa_peak_state(&r->peak));

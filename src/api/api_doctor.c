@@ -170,7 +170,7 @@ static void processor_text(const struct examination *x, struct oa_text *t)
     line(t, "threads");
     oa_text_printf(t, "%d", oa_thread_count(x->c));
     if (oa_thread_count(x->c) > cpu->cores)
-        oa_text_printf(t, ", more than there are usable cores: they take turns and are no faster");
+        oa_text_printf(t, ", more than the usable cores: threads share cores and are no faster");
     oa_text_add(t, "\n", 1);
 }
 

@@ -172,9 +172,9 @@ static void add_plan_time(const struct planning *p, const struct planned_row *ro
     oa_text_printf(out, "%s: ", row->attention);
     if (t->source == OA_TIME_PREDICTED) {
         oa_text_printf(out,
-                       "predicted, %s to %s: even a step of one row would take too long or too "
-                       "much memory here, so these are 1 and 4 times what arithmetic and memory "
-                       "traffic take at the measured rates.\n",
+                       "predicted, %s to %s: a step of one row would take too long or too much "
+                       "memory here. These are 1 and 4 times the time of its arithmetic and "
+                       "memory traffic at the measured rates.\n",
                        least, most);
         return;
     }
@@ -203,9 +203,9 @@ static void add_plan_times(const struct planning *p, struct oa_text *out)
     }
     if (busy > OA_BUSY)
         oa_text_printf(out,
-                       "The machine is busy: for up to %.0f %% of the time these steps waited for "
-                       "the processor, so "
-                       "they take less on a quiet machine, and may take more on a busier one.\n",
+                       "The machine is busy: these steps waited for the processor up to %.0f %% "
+                       "of the time. They take less on an idle machine and may take more on a "
+                       "busier one.\n",
                        100 * busy);
 }
 
@@ -236,8 +236,8 @@ static void print_plan(const struct planning *p, int width, struct oa_text *out)
     for (int i = 0; i < p->count; i++)
         if (no_faster(p, &p->row[i]))
             oa_text_printf(out,
-                           "%s will be no faster than softmax at %ld tokens: a step takes %.2f "
-                           "times its time, has %.2f times its FLOPs, computes %.2f times as many "
+                           "%s will be no faster than softmax at %ld tokens. Relative to softmax, "
+                           "a step takes %.2f times the time, has %.2f times the FLOPs, %.2f times "
                            "with the masked pairs of tiles, and moves %.2f times the bytes.\n",
                            p->row[i].attention, o->model_context,
                            p->row[i].time.least / p->softmax.time.least,

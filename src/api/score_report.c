@@ -210,23 +210,23 @@ static void system_line(const struct score_plan *p, const struct score_row *row,
 static void test_words(const struct score_plan *p, bool sacrebleu, struct oa_text *out)
 {
     if (p->resample == SCORE_PLAIN) {
-        oa_text_printf(out, "Scores alone; --paired-bs or --paired-ar say which differences are "
-                            "more than chance.\n");
+        oa_text_printf(out, "Scores only; --paired-bs or --paired-ar test which differences are "
+                            "significant.\n");
         return;
     }
     if (p->resample == SCORE_PAIRED_BS)
-        oa_text_printf(out, "Score (mean of the resamples ± 95 %% interval). p: how often "
-                            "resampling alone changes the "
-                            "difference to the baseline by at least as much as it is;");
+        oa_text_printf(out, "Score (mean of the resamples ± 95 %% interval). p: probability "
+                            "that resampling alone changes the difference to the baseline by at "
+                            "least its size;");
     else
-        oa_text_printf(out, "p: how often exchanging lines at random makes the difference to the "
-                            "baseline at least as large;");
+        oa_text_printf(out, "p: probability that exchanging lines at random makes the "
+                            "difference to the baseline at least as large;");
     oa_text_printf(out, " * below 0.05.\n");
     if (sacrebleu)
         oa_text_printf(out,
-                       "sacreBLEU: the p that it prints, which leaves out equal differences%s; no "
-                       "* goes by it.\n",
-                       p->resample == SCORE_PAIRED_BS ? " and looks one way" : "");
+                       "sacreBLEU: the p-value that it prints, which omits equal differences%s; "
+                       "* does not depend on it.\n",
+                       p->resample == SCORE_PAIRED_BS ? " and is one-sided" : "");
 }
 
 void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems,

@@ -38,9 +38,9 @@ const struct command command_list = {
     .usage = "[--json | --markdown]\n"
              "tasks [--json]",
     .text =
-        "Mechanisms can be used wherever an attention is expected, with options in parentheses, "
-        "mixed with + into one softmax, assigned to heads of a layer with |, layer by layer with "
-        ";, and stack by stack with & (encoder: …, decoder: …, cross: …).\n"
+        "Mechanisms can be used wherever an attention is expected, with options in parentheses. "
+        "+ mixes them into one softmax, | assigns them to heads of a layer, ; to layers, and & "
+        "to stacks (encoder: …, decoder: …, cross: …).\n"
         "'orthant list tasks' prints what models can learn: the values of --task, input and "
         "output, metrics, and references.",
     .examples = "$ orthant list\n"

@@ -39,13 +39,13 @@ const struct command command_plan = {
     .usage = "[--config FILE] [--attention SPEC]... [--section.key VALUE]...",
     .text =
         "Counts parameters, FLOPs and memory exactly, by a training step on a device that "
-        "computes nothing. The time is measured: steps run here on random tokens, with the given "
-        "threads and instruction set. If a step would take too long or too much memory, fewer "
-        "rows and layers run and the time is scaled by the work of each operation; the output "
-        "says so. On a busy machine it prints a notice and gives processor time.\n"
-        "--ranks N estimates 2 … N machines like this one, or processes, started by mpirun or "
-        "srun: the time of a step, the share of it that waits for the network (cluster.bandwidth, "
-        "cluster.latency), the bytes that each rank sends, and the memory of each.",
+        "computes nothing. The time is measured: steps run here on random tokens, with the "
+        "given threads and instruction set. If a step would take too long or too much memory, "
+        "fewer rows and layers run and the time is scaled by the work of each operation; the "
+        "output says so. On a busy machine it prints a notice and gives processor time.\n"
+        "--ranks N estimates runs on 2 … N machines like this one, or processes, started by mpirun "
+        "or srun. It prints the time of a step, the share of it spent waiting for the network "
+        "(cluster.bandwidth, cluster.latency), and for each rank the bytes sent and the memory.",
     .examples = "$ orthant plan --attention softmax --attention random --model.context 1024\n"
                 "$ orthant plan --config small.yaml --train.precision bf16\n"
                 "$ orthant plan --ranks 8 --train.accumulate 8 --cluster.bandwidth 25",

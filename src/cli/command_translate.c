@@ -52,14 +52,14 @@ const struct command command_translate = {
         "line above 256 MiB and a read error end the command with 1. The training data are not "
         "needed. Only tokens that targets can have are generated, in whole UTF-8 characters.\n"
         "--nbest numbers lines from 0, as Moses does, and prints nothing for a line that is "
-        "empty or could not be read. log p, in nats, includes the end token. If no hypothesis of "
-        "a line ends within model.context, they are truncated there: log p is then that of the "
-        "tokens alone, \"ended\" is false, and such lines are counted at the end.\n"
-        "--alignment pairs words, separated by blanks and counted from 0, source first (Pharaoh "
-        "format): each output word with the source word that its tokens attended to most, "
-        "averaged over the heads of the cross-attention of the last decoder layer but one (Garg "
-        "et al. 2019, arXiv 1909.02074). It was not trained to be an alignment. --json prints an "
-        "object per line, with its number from 1 and its hypotheses.",
+        "empty or could not be read. log p, in nats, includes the end token. If no hypothesis "
+        "of a line ends within model.context, they are truncated there: log p is then that of "
+        "the tokens alone, \"ended\" is false, and such lines are counted at the end.\n"
+        "--alignment pairs each output word with the source word that its tokens attended to "
+        "most. Words are separated by blanks and counted from 0, source first (Pharaoh format). "
+        "Attention is averaged over the heads of the cross-attention of the last decoder layer "
+        "but one (Garg et al. 2019, arXiv 1909.02074). It was not trained to be an alignment. "
+        "--json prints an object per line, with its number from 1 and its hypotheses.",
     .examples = "$ orthant translate runs/de-en < news.de > news.en\n"
                 "$ orthant translate runs/de-en --beam 8 --nbest 8 < news.de\n"
                 "$ orthant translate runs/de-en --alignment < news.de",
