@@ -144,13 +144,6 @@ static enum oa_error measure_decode_row(const struct decode_bench *r, const stru
     return e == OA_OK ? oa_status(r->c) : e;
 }
 
-static void measure_decode_peaks(struct decode_bench *r)
-{
-    struct oa_peak peak;
-    oa_kernels_peak(r->c, &peak);
-    r->arithmetic = oa_peak_flops(&peak, r->options->train_precision, r->q->processor_time);
-}
-
 /* Before anything is timed: an attention that does not exist would end the bench after the others.
  */
 static enum oa_error check_attentions(const struct decode_bench *r, struct oa_options *changed)
@@ -170,9 +163,11 @@ static enum oa_error measure_decoding(struct decode_bench *r, struct oa_options 
 {
     const struct oa_decode_bench_request *q = r->q;
     struct oa_bar bar;
+    struct oa_peak peak;
     int count = q->count ? q->count : 1;
     OA_TRY(check_attentions(r, changed));
-    measure_decode_peaks(r);
+    oa_kernels_peak(r->c, &peak);
+    r->arithmetic = oa_peak_flops(&peak, r->options->train_precision, q->processor_time);
     oa_bar_open(&bar, r->c, "timing tokens");
     for (int i = 0; i < count * q->sizes; i++) {
         *changed = *r->options;

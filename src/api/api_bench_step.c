@@ -88,13 +88,6 @@ static void sort_operations(struct step_bench *r)
         }
 }
 
-static void sum_up(struct step_bench *r)
-{
-    for (int i = 0; i < r->profile.rows; i++)
-        add_metered_operation(r, &r->profile.row[i]);
-    sort_operations(r);
-}
-
 /* ---- as text ---- */
 
 /* What add_costs fills. */
@@ -318,7 +311,9 @@ enum oa_error oa_bench_step(const oa_config *config, int processor_time,
     bool stopped = r.profile.stopped;
     oa_text_init(&t, r.c);
     if (e == OA_OK) {
-        sum_up(&r);
+        for (int i = 0; i < r.profile.rows; i++)
+            add_metered_operation(&r, &r.profile.row[i]);
+        sort_operations(&r);
         if (oa_wants_json(out))
             oa_json_add(&t, step_bench_json(&r));
         else

@@ -103,15 +103,6 @@ static enum oa_error open_classification(struct classification *x, const char *f
     return oa_status(c);
 }
 
-static void close_classification(struct classification *x)
-{
-    oa_input_columns_close(x->lines.columns);
-    oa_input_files_close(x->files);
-    oa_free(x->source);
-    oa_free(x->answer);
-    oa_trained_close(&x->t);
-}
-
 /* ---- computing ---- */
 
 static enum oa_error ask(struct classification *x, struct oa_batches *b, long i, double *out)
@@ -282,6 +273,10 @@ enum oa_error oa_classify(oa_context *c, const char *folder,
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_classify_request", request->reserved, 4));
     enum oa_error e = classify(&x, folder);
-    close_classification(&x);
+    oa_input_columns_close(x.lines.columns);
+    oa_input_files_close(x.files);
+    oa_free(x.source);
+    oa_free(x.answer);
+    oa_trained_close(&x.t);
     return e;
 }

@@ -205,15 +205,6 @@ static void libraries_text(const struct examination *x, struct oa_text *t)
                    x->gpu ? "; there is one, but this version computes on the processor" : "");
 }
 
-static void print_examination(const struct examination *x, struct oa_text *t)
-{
-    line(t, "orthant");
-    oa_text_printf(t, "%s\n", oa_version());
-    processor_text(x, t);
-    kernels_text(x, t);
-    libraries_text(x, t);
-}
-
 /* ---- as JSON ---- */
 
 static json_t *processor_json(const struct oa_cpu *cpu)
@@ -261,9 +252,14 @@ enum oa_error oa_doctor(oa_context *c, const struct oa_output *out)
     struct oa_text t;
     examine(c, &x);
     oa_text_init(&t, c);
-    if (oa_wants_json(out))
+    if (oa_wants_json(out)) {
         oa_json_add(&t, examination_json(&x));
-    else
-        print_examination(&x, &t);
+    } else {
+        line(&t, "orthant");
+        oa_text_printf(&t, "%s\n", oa_version());
+        processor_text(&x, &t);
+        kernels_text(&x, &t);
+        libraries_text(&x, &t);
+    }
     return oa_emit(out, &t);
 }

@@ -34,14 +34,6 @@ struct generation {
 
 /* ---- opening ---- */
 
-static enum oa_error check_stops(const struct generation *g)
-{
-    for (int i = 0; i < g->r->stops; i++)
-        if (!g->r->stop[i][0])
-            return oa_fail(g->t.context, OA_ARGUMENT, "a stop text is empty");
-    return OA_OK;
-}
-
 static enum oa_error check_generator_run(const struct generation *g, const char *folder)
 {
     const struct oa_task *task = oa_task_find(g->t.options.data_task);
@@ -56,7 +48,9 @@ static enum oa_error check_generator_run(const struct generation *g, const char 
 static enum oa_error prepare_generation(struct generation *g, const char *folder)
 {
     oa_context *c = g->t.context;
-    OA_TRY(check_stops(g));
+    for (int i = 0; i < g->r->stops; i++)
+        if (!g->r->stop[i][0])
+            return oa_fail(c, OA_ARGUMENT, "a stop text is empty");
     if (g->o->generate_temperature == 0 && g->o->generate_samples > 1)
         oa_log(c, 0, "generate.temperature is 0: all %ld samples will be the same text",
                g->o->generate_samples);

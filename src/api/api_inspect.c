@@ -66,13 +66,6 @@ static enum oa_error encode_source(struct inspecting *n, struct inspected_readin
     return end_segment(to, 1);
 }
 
-/* What a decoder reads next to an encoder: all of the target but its end. */
-static enum oa_error encode_target(struct inspecting *n)
-{
-    OA_TRY(add_special(n, &n->main, n->layout ? n->layout->target_begin : NULL));
-    return add_inspected_text(n, &n->main, "--target", n->r->target, n->r->target_length);
-}
-
 static enum oa_error check_length(const struct inspecting *n, const struct inspected_reading *r,
                                   const char *name, long most, const char *option)
 {
@@ -117,7 +110,9 @@ static enum oa_error encode_inspected_texts(struct inspecting *n)
     OA_TRY(encode_source(n, &n->source, false));
     OA_TRY(
         check_length(n, &n->source, "--text", oa_model_source_context(o), "model.source_context"));
-    OA_TRY(encode_target(n));
+    /* the decoder reads all of the target but its end */
+    OA_TRY(add_special(n, &n->main, n->layout ? n->layout->target_begin : NULL));
+    OA_TRY(add_inspected_text(n, &n->main, "--target", n->r->target, n->r->target_length));
     return check_length(n, &n->main, "--target", o->model_context, "model.context");
 }
 

@@ -153,14 +153,6 @@ static void add_plan_row(const struct planning *p, const struct planned_row *row
     oa_table_cell(t, "%s", oa_number_seconds(out, total_seconds(p, row)));
 }
 
-/* Of options that mean less for an attention than for others. */
-static void add_plan_notes(const struct planning *p, struct oa_text *out)
-{
-    for (int i = 0; i < p->count; i++)
-        oa_attention_notes(p->c, p->row[i].attention, oa_options_stacks(&p->options), &p->options,
-                           out);
-}
-
 /* What a step's time was taken from. */
 static void add_plan_time(const struct planning *p, const struct planned_row *row,
                           struct oa_text *out)
@@ -244,7 +236,8 @@ static void print_plan(const struct planning *p, int width, struct oa_text *out)
                            p->row[i].plan.flops / p->softmax.plan.flops,
                            p->row[i].plan.computed / p->softmax.plan.computed,
                            p->row[i].plan.bytes / p->softmax.plan.bytes);
-    add_plan_notes(p, out);
+    for (int i = 0; i < p->count; i++)
+        oa_attention_notes(p->c, p->row[i].attention, oa_options_stacks(o), o, out);
 }
 
 /* ---- as JSON ---- */

@@ -23,13 +23,6 @@ static void close_files(struct oa_lines *files, int count)
     oa_free(files);
 }
 
-static void close_sides(struct sides *s)
-{
-    close_files(s->reference, s->plan->request->references);
-    close_files(s->hypothesis, s->plan->request->hypotheses);
-    oa_free(s->references);
-}
-
 static enum oa_error open_files(oa_context *c, const char *const *path, int count,
                                 struct oa_lines **out)
 {
@@ -524,7 +517,9 @@ enum oa_error oa_score(oa_context *c, const struct oa_score_request *r, const st
     for (int i = 0; row && i < rows; i++)
         score_row_free(&row[i]);
     oa_free(row);
-    close_sides(&sides);
+    close_files(sides.reference, plan.request->references);
+    close_files(sides.hypothesis, plan.request->hypotheses);
+    oa_free(sides.references);
     if (e == OA_OK)
         return oa_emit(out, &text);
     oa_text_free(&text);

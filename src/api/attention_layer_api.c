@@ -41,18 +41,13 @@ static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f
     return OA_OK;
 }
 
-static enum oa_error open_layer_views(struct oa_attention *a)
+static enum oa_error open_layer(struct oa_attention *a, const char *spec)
 {
-    const struct oa_store *s = &a->rig.store;
-    size_t real = a->rig.device->numbers.real_size;
-    oa_view_open(&a->values, a->rig.device, s->values, (size_t)s->total * real, OA_VIEW_READ);
-    oa_view_open(&a->gradients, a->rig.device, s->gradients, (size_t)s->live * real, OA_VIEW_READ);
-    return oa_status(a->context);
-}
-
-static enum oa_error open_layer(struct oa_attention *a)
-{
+    enum oa_precision precision;
     const struct oa_attention_form *f = &a->form;
+    OA_TRY(oa_status(a->context));
+    OA_TRY(check_form(a->context, f, &precision));
+    OA_TRY(oa_single_layer_open(a->context, spec, precision, false, &a->rig));
     struct oa_layer_shape shape = oa_equal_heads_shape(f->width, f->heads, f->length);
     shape.memory_length = f->memory_length ? f->memory_length : f->length;
     shape.causal = f->causal != 0;
@@ -63,16 +58,11 @@ static enum oa_error open_layer(struct oa_attention *a)
                        a->rig.spec.layers);
     OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, f->seed, true));
-    return open_layer_views(a);
-}
-
-static enum oa_error open_parts(struct oa_attention *a, const char *spec)
-{
-    enum oa_precision precision;
-    OA_TRY(oa_status(a->context));
-    OA_TRY(check_form(a->context, &a->form, &precision));
-    OA_TRY(oa_single_layer_open(a->context, spec, precision, false, &a->rig));
-    return open_layer(a);
+    const struct oa_store *s = &a->rig.store;
+    size_t real = a->rig.device->numbers.real_size;
+    oa_view_open(&a->values, a->rig.device, s->values, (size_t)s->total * real, OA_VIEW_READ);
+    oa_view_open(&a->gradients, a->rig.device, s->gradients, (size_t)s->live * real, OA_VIEW_READ);
+    return oa_status(a->context);
 }
 
 oa_attention *oa_attention_open(oa_context *c, const char *spec,
@@ -83,7 +73,7 @@ oa_attention *oa_attention_open(oa_context *c, const char *spec,
         return NULL;
     a->context = c;
     a->form = *form;
-    if (open_parts(a, spec) == OA_OK)
+    if (open_layer(a, spec) == OA_OK)
         return a;
     oa_attention_close(a);
     return NULL;

@@ -28,20 +28,6 @@ static const char *words(const struct oa_text *t)
 
 /* ---- text ---- */
 
-static void add_score_line(const struct score_row *row, struct oa_text *out)
-{
-    oa_text_printf(out, "%.*f", row->decimals, row->score);
-    if (!isnan(row->mean))
-        oa_text_printf(out, " (μ = %.*f ± %.*f)", row->decimals, row->mean, row->decimals,
-                       row->half);
-}
-
-static void add_line(const struct score_row *row, struct oa_text *out)
-{
-    add_score_line(row, out);
-    oa_text_printf(out, "%s%s\n", row->verbose.length ? " " : "", words(&row->verbose));
-}
-
 /* The equals signs stand below each other. */
 static void lines(const struct score_row *row, int rows, struct oa_text *out)
 {
@@ -58,8 +44,11 @@ static void lines(const struct score_row *row, int rows, struct oa_text *out)
             oa_confusion_text(out->context, &row[i].confusion, 1, row[i].decimals, out);
             continue;
         }
-        oa_text_printf(out, " = ");
-        add_line(&row[i], out);
+        oa_text_printf(out, " = %.*f", row[i].decimals, row[i].score);
+        if (!isnan(row[i].mean))
+            oa_text_printf(out, " (μ = %.*f ± %.*f)", row[i].decimals, row[i].mean, row[i].decimals,
+                           row[i].half);
+        oa_text_printf(out, "%s%s\n", row[i].verbose.length ? " " : "", words(&row[i].verbose));
     }
 }
 

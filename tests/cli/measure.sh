@@ -23,7 +23,7 @@ if command -v taskset >/dev/null && core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\
     says out '^threads  *1$'
     [ "$(nproc)" -eq 1 ] || says out '^cores .* affinity mask of the process has 1 of '
     taskset -c "$core" "$orthant" doctor --threads 2 >out
-    says out '^threads  *2, more than there are usable cores'
+    says out '^threads  *2, more than the usable cores'
     # Two threads on one core take turns, so each waits for half of the time: that is reported, and nothing is twice as
     # fast as on one thread. (Of one product's peak both tell: what other programs do there would be in both.)
     if [ -z "$quick" ]; then
