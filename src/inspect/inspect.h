@@ -96,6 +96,7 @@ bool oa_view_visible(const struct oa_layer_view *v, long head, long i, long j);
 #define OA_REPLACEABLE 0.8 /* of the mass */
 /* Is the head covered so far by another attention than its own? */
 bool oa_head_replaceable(const struct oa_layer_view *v, long head);
+long oa_replaceable_heads(const struct oa_layer_view *v); /* how many of the layer */
 /* The attention of the layer as it is; and with such heads replaced, heads of one kind side by
  * side. */
 void oa_view_attention(const struct oa_layer_view *v, struct oa_text *out);

@@ -58,8 +58,7 @@ static long replaceable_heads(const struct oa_inspection *what)
 {
     long count = 0;
     for (int i = 0; i < what->layers; i++)
-        for (long h = 0; h < what->layer[i].layer->shape.heads; h++)
-            count += oa_head_replaceable(&what->layer[i], h);
+        count += oa_replaceable_heads(&what->layer[i]);
     return count;
 }
 
@@ -167,14 +166,6 @@ static long card_width(const struct oa_layer_view *v)
     return wanted < 200 ? 200 : wanted > 440 ? 440 : wanted;
 }
 
-static bool has_replaceable_head(const struct oa_layer_view *v)
-{
-    bool any = false;
-    for (long h = 0; h < v->layer->shape.heads; h++)
-        any |= oa_head_replaceable(v, h);
-    return any;
-}
-
 static void add_layer(struct oa_text *out, const struct oa_inspected *s,
                       const struct oa_layer_view *v)
 {
@@ -195,7 +186,7 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
     for (long h = 0; h < v->layer->shape.heads; h++)
         add_map(out, s, v, h);
     oa_text_printf(out, "</ul>\n");
-    if (has_replaceable_head(v))
+    if (oa_replaceable_heads(v) > 0)
         add_written(v, oa_view_suggestion,
                     "<p class=\"suggestion\">Suggestion, to be tested with <code>orthant "
                     "compare</code>: <code>",

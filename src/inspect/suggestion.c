@@ -28,6 +28,14 @@ bool oa_head_replaceable(const struct oa_layer_view *v, long head)
     return other && f->nearest[0] && f->covered >= OA_REPLACEABLE && can_stand_here(v, f->nearest);
 }
 
+long oa_replaceable_heads(const struct oa_layer_view *v)
+{
+    long count = 0;
+    for (long h = 0; h < v->layer->shape.heads; h++)
+        count += oa_head_replaceable(v, h);
+    return count;
+}
+
 void oa_view_attention(const struct oa_layer_view *v, struct oa_text *out)
 {
     const struct oa_layer *l = v->layer;
@@ -85,15 +93,6 @@ void oa_view_suggestion(const struct oa_layer_view *v, struct oa_text *out)
     oa_text_free(&text);
 }
 
-static bool any_head_replaceable(const struct oa_inspection *what)
-{
-    for (int i = 0; i < what->layers; i++)
-        for (long h = 0; h < what->layer[i].layer->shape.heads; h++)
-            if (oa_head_replaceable(&what->layer[i], h))
-                return true;
-    return false;
-}
-
 static bool in_role(const struct oa_layer_view *v, enum oa_stack_role role)
 {
     if (v->layer->shape.cross)
@@ -126,7 +125,10 @@ static bool has_one_stack(const struct oa_inspection *what)
 bool oa_inspection_suggestion(const struct oa_inspection *what, struct oa_text *out)
 {
     bool one = has_one_stack(what), any = false;
-    if (!any_head_replaceable(what))
+    long replaceable = 0;
+    for (int i = 0; i < what->layers; i++)
+        replaceable += oa_replaceable_heads(&what->layer[i]);
+    if (replaceable == 0)
         return false;
     for (int role = 0; role < OA_STACK_ROLES; role++) {
         char before[48];
