@@ -65,6 +65,7 @@ enum oa_error oa_judge_runs(const oa_config *config, const struct oa_judge_reque
                                          .margin = o->compare_margin,
                                          .sequential = o->compare_sequential,
                                          .family = o->compare_family,
+                                         .test = o->compare_test,
                                          .level = r->level,
                                          .unpaired = r->unpaired };
     OA_TRY(oa_status(c));

@@ -6,7 +6,8 @@
 /* Options that compare has under the same names. */
 static enum oa_error set_compared(struct call *call)
 {
-    static const char *const names[] = { "metric", "baseline", "margin", "family", "sequential" };
+    static const char *const names[] = { "metric", "baseline", "margin",
+                                         "family", "test",     "sequential" };
     enum oa_error e = OA_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && e == OA_OK; i++) {
         char key[64];
@@ -90,6 +91,12 @@ static const struct flag flags[] = {
       .help = "comparisons that are judged, as one family: with the baseline, or of all pairs "
               "(default: with the baseline if there is one, otherwise all pairs)",
       .words = "baseline|pairs" },
+    { .name = "test",
+      .argument = "NAME",
+      .fallback = "two-way",
+      .help = "standard error of a difference of paired runs: from the two systems alone (paired t "
+              "test), or from the variance of each system's own, estimated from all of them",
+      .words = "paired|two-way" },
     { .name = "level",
       .argument = "P",
       .fallback = "0.05",

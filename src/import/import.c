@@ -82,6 +82,7 @@ static enum oa_error set_questions(oa_context *c, const struct oa_import_request
     k->margin = r->margin;
     k->sequential = r->sequential;
     k->family = r->family;
+    k->test = r->test;
     k->level = r->level;
     if (r->family == OA_FAMILY_UNIFORM)
         return oa_fail(c, OA_ARGUMENT,

@@ -26,6 +26,7 @@ struct oa_import_request {
     double margin;        /* these three as in the comparison */
     bool sequential;
     enum oa_family_kind family;
+    enum oa_error_estimate test;
     double level;
     bool unpaired; /* runs are independent, whatever their seeds are called */
 };
