@@ -10,6 +10,7 @@
  * true difference. Best is said where everything else is worse, and is false only where that is.
  */
 #include "arena.h"
+#include "report/power.h"
 
 #include <stdlib.h>
 
@@ -221,6 +222,87 @@ static void detectable_differences(void **state)
     assert_true(isnan(oa_detectable(OA_FAMILY_LEVEL, 3, NAN)));
 }
 
+/* Two attentions whose differences go up and down by 0.01, without their own noise: with 5 seeds
+ * the deviation is 0.01·√1.2, with 3 it is 0.01·√(4/3); what they find follows from the table
+ * above: of one comparison 3.7611 standard errors. */
+static void what_the_runs_show(void **state)
+{
+    static const struct {
+        int seeds;
+        double deviation;
+        const char *text;
+    } cases[] = {
+        { 5, 0.0109544512,
+          " Judged by these runs, true differences above 0.018 nats a token are "
+          "found with a probability of 80 %." },
+        { 3, 0.0115470054,
+          " Judged by these runs, 5 seeds would find true differences above 0.019 "
+          "nats a token with a probability of 80 %." },
+    };
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static struct arena a;
+        struct scenario w = { OA_FAMILY_PAIRS, EQUAL, 2, cases[i].seeds, 0 };
+        struct oa_summary s;
+        struct oa_text t;
+        open_scenario(&a, &w, 0);
+        for (int r = 0; r < cases[i].seeds; r++) {
+            a.runs[0][r].valid_loss = 2 + 0.125 * r;
+            a.runs[1][r].valid_loss = a.runs[0][r].valid_loss + (r % 2 ? -0.01 : 0.01);
+        }
+        assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
+        assert_true(fabs(oa_family_deviation(&a.comparison, &s) / cases[i].deviation - 1) < 1e-7);
+        double found = 3.7610595538250204 * cases[i].deviation / sqrt(5);
+        assert_true(fabs(oa_detectable_difference(&a.comparison, &s) / found - 1) < 1e-6);
+        oa_text_init(&t, c);
+        oa_power_sentence(&a.comparison, &s, &t);
+        assert_string_equal(t.s, cases[i].text);
+        oa_text_free(&t);
+        oa_summary_free(&s);
+    }
+    oa_close(c);
+}
+
+/* Of 3 comparisons and 5 seeds 5.1243/√5 = 2.29 deviations. */
+static void what_seeds_can_show(void **state)
+{
+    static const struct {
+        int seeds;
+        bool sequential;
+        double deviation;
+        const char *text;
+    } cases[] = {
+        { 5, false, NAN,
+          "5 seeds and 3 comparisons: true differences above 2.3 standard deviations "
+          "of a paired difference are found with a probability of 80 %" },
+        { 5, false, 0.01,
+          "5 seeds and 3 comparisons: true differences above 2.3 standard "
+          "deviations of a paired difference are found with a probability of 80 %, "
+          "judged by the last report above 0.023 nats a token" },
+        { 4, false, NAN, "4 seeds give estimates and no verdicts: use at least 5 (--seeds 5)" },
+        { 1, false, NAN, "1 seed gives no verdicts: use at least 5 (--seeds 5)" },
+        { 5, true, NAN, NULL },
+    };
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static struct arena a;
+        struct scenario w = { OA_FAMILY_PAIRS, EQUAL, 3, cases[i].seeds, 0 };
+        struct oa_text t;
+        open_scenario(&a, &w, 0);
+        a.comparison.sequential = cases[i].sequential;
+        oa_text_init(&t, c);
+        oa_power_announcement(&a.comparison, cases[i].deviation, &t);
+        if (cases[i].text)
+            assert_string_equal(t.s, cases[i].text);
+        else
+            assert_int_equal(t.length, 0);
+        oa_text_free(&t);
+    }
+    oa_close(c);
+}
+
 /* ---- the table ---- */
 
 static void print_family_table(int reports)
@@ -254,10 +336,9 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reports_are_rarely_false),
-        cmocka_unit_test(few_seeds_give_no_verdict),
-        cmocka_unit_test(declared_families),
-        cmocka_unit_test(detectable_differences),
+        cmocka_unit_test(reports_are_rarely_false), cmocka_unit_test(few_seeds_give_no_verdict),
+        cmocka_unit_test(declared_families),        cmocka_unit_test(detectable_differences),
+        cmocka_unit_test(what_the_runs_show),       cmocka_unit_test(what_seeds_can_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

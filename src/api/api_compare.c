@@ -5,8 +5,12 @@
 #include "api/attention_names.h"
 #include "api/comparison_report.h"
 #include "base/folder_lock.h"
+#include "base/json_read.h"
 #include "compare/dispatch.h"
+#include "report/power.h"
 
+#include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 /* A configuration may be shared with other commands, which use its model.attention. */
@@ -23,6 +27,32 @@ static void log_ignored_attention(const oa_config *config, const struct oa_names
                "model.attention = %s is ignored: give it with --attention to compare it", own);
 }
 
+/* Of a paired difference, in the last report of the folder; NaN: there is none. */
+static double last_deviation(oa_context *c, const char *folder)
+{
+    char path[OA_PATH];
+    json_t *root = NULL;
+    double deviation = NAN;
+    if (oa_path(c, path, folder, "results.json") == OA_OK && oa_file_exists(path) &&
+        oa_json_read(c, path, NULL, &root) == OA_OK) {
+        const json_t *value = json_object_get(json_object_get(root, "family"), "deviation");
+        deviation = json_is_number(value) ? json_number_value(value) : NAN;
+    }
+    json_decref(root);
+    oa_clear_error(c); /* it is written again */
+    return deviation;
+}
+
+static void log_power(oa_context *c, const struct oa_comparison *k, const char *folder)
+{
+    struct oa_text line;
+    oa_text_init(&line, c);
+    oa_power_announcement(k, last_deviation(c, folder), &line);
+    if (line.length)
+        oa_log(c, 2, "%s", line.s);
+    oa_text_free(&line);
+}
+
 static struct oa_comparison_request comparison_request(const oa_config *config,
                                                        const struct oa_names *n, const char *folder)
 {
@@ -31,7 +61,8 @@ static struct oa_comparison_request comparison_request(const oa_config *config,
                                            .count = n->count,
                                            .cluster = oa_context_cluster(config->context),
                                            .folder = folder,
-                                           .overwrite = config->overwrite };
+                                           .overwrite = config->overwrite,
+                                           .announce = log_power };
 }
 
 /* Names the attentions, warns, and locks the folder. */

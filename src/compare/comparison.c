@@ -357,6 +357,8 @@ enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_reque
     /* with compare.until_resolved runs are counted when they are requested */
     for (int i = 0; i < out->count * out->seeds && !r->options->compare_until_resolved; i++)
         expect_run(t, i % out->count);
+    if (r->announce)
+        r->announce(c, out, r->folder);
     OA_TRY(oa_comparison_tune_announce(t));
     return t->out->tuning.per_seed ? OA_OK : tune_once(t);
 }

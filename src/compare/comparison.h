@@ -194,6 +194,8 @@ struct oa_comparison_request {
                                    comparison); NULL: none */
     const char *folder;         /* of runs: runs/attention-NN/seed-N/ below it */
     bool overwrite;             /* remove the comparison in the folder before anything is written */
+    /* Called when all was checked, before anything is trained; NULL: nothing. */
+    void (*announce)(oa_context *c, const struct oa_comparison *k, const char *folder);
 };
 /* Trains what is not in the folder yet. Finished runs in it are used when their fingerprints
  * (fingerprint.h) are those of this request; OA_ARGUMENT when anything in it belongs to another

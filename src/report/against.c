@@ -235,30 +235,3 @@ enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
     oa_free(family);
     return oa_status(c);
 }
-
-/* ---- what it can show ---- */
-
-int oa_judged_pairs(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->count; i++)
-        for (int j = i + 1; j < s->count; j++)
-            n += oa_in_family(k, i, j) && isfinite(oa_compared_pair(s, i, j)->p);
-    return n;
-}
-
-double oa_detectable_difference(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    double squares = 0, df = INFINITY;
-    int n = 0;
-    for (int i = 0; i < s->count; i++)
-        for (int j = i + 1; j < s->count; j++) {
-            const struct oa_against *a = oa_compared_pair(s, i, j);
-            if (!isfinite(a->half) || !(a->se > 0) || k->sequential)
-                continue;
-            squares += a->se * a->se;
-            df = fmin(df, a->df);
-            n++;
-        }
-    return n ? oa_detectable(oa_family_level(k), oa_family_size(k), df) * sqrt(squares / n) : NAN;
-}

@@ -27,10 +27,5 @@ enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
                              const struct oa_summary *s, struct oa_against *out);
 /* The row against the column. */
 const struct oa_against *oa_compared_pair(const struct oa_summary *s, int a, int b);
-/* Judged in the family, and a run of neither failed: how many comparisons. */
-int oa_judged_pairs(const struct oa_comparison *k, const struct oa_summary *s);
-/* The true difference, in units of the metric, that this family finds with a probability of 80 %,
- * from the standard errors of its comparisons (root of the mean of their squares). NaN: unknown. */
-double oa_detectable_difference(const struct oa_comparison *k, const struct oa_summary *s);
 
 #endif

@@ -46,6 +46,13 @@ static int count_with(const struct oa_comparison *k, const struct oa_summary *s,
     return count_listed(s, &l);
 }
 
+/* "softmax"; "the uniform baseline". */
+static void add_name(const struct oa_comparison *k, int entry, struct oa_text *out)
+{
+    const struct oa_entry *e = &k->entries[entry];
+    oa_text_printf(out, "%s%s", e->uniform ? "the " : "", oa_entry_name(e));
+}
+
 /* "a", "a and b", "a, b and c", "a, b, c and 4 others": by rising cost. */
 static void add_listed(const struct oa_comparison *k, const struct oa_summary *s,
                        const struct listed *l, struct oa_text *out)
@@ -54,8 +61,8 @@ static void add_listed(const struct oa_comparison *k, const struct oa_summary *s
     for (int i = 0; i < s->count && shown < NAMED; i++) {
         if (!is_listed(s, l, s->order[i]))
             continue;
-        const char *between = shown == 0 ? "" : shown + 1 == total ? " and " : ", ";
-        oa_text_printf(out, "%s%s", between, oa_entry_name(&k->entries[s->order[i]]));
+        oa_text_printf(out, "%s", shown == 0 ? "" : shown + 1 == total ? " and " : ", ");
+        add_name(k, s->order[i], out);
         shown++;
     }
     if (total > shown)
@@ -163,10 +170,13 @@ static void conclusion_add_seeds_needed(const struct oa_comparison *k, const str
         oa_text_printf(out, "; about %d to %d", range.low, range.high);
     else
         oa_text_printf(out, "; about %d", range.low);
-    oa_text_printf(out, " %ss are needed to tell %s from %s", oa_run_kind(k),
-                   count_with(k, s, OA_VERDICT_UNRESOLVED) > 1 ? oa_entry_name(&k->entries[nearest])
-                                                               : "it",
-                   oa_entry_name(&k->entries[oa_compared_to(k, s)]));
+    oa_text_printf(out, " %ss are needed to tell ", oa_run_kind(k));
+    if (count_with(k, s, OA_VERDICT_UNRESOLVED) > 1)
+        add_name(k, nearest, out);
+    else
+        oa_text_printf(out, "it");
+    oa_text_printf(out, " from ");
+    add_name(k, oa_compared_to(k, s), out);
 }
 
 /* " a and b are worse than the baseline, softmax, by 0.1 to 0.2 nats a token." In a family of all
@@ -272,8 +282,21 @@ static void conclude_few_seeds(const struct oa_comparison *k, const struct oa_su
                        oa_run_kind(k), oa_run_kind(k), OA_VERDICT_SEEDS, oa_run_kind(k));
         oa_add_seeds_option(k, out);
         oa_text_printf(out, ".");
-    } else if (count_with(k, s, OA_VERDICT_FEW_SEEDS) > 0)
-        oa_few_seeds_sentence(k, s, " ", out);
+    }
+    int few = count_with(k, s, OA_VERDICT_FEW_SEEDS);
+    if (few == 0)
+        return;
+    if (s->seeds < OA_VERDICT_SEEDS) {
+        oa_text_printf(out, " %d %ss give estimates and no verdicts: use at least %d", s->seeds,
+                       oa_run_kind(k), OA_VERDICT_SEEDS);
+        oa_add_seeds_option(k, out);
+        oa_text_printf(out, ".");
+        return;
+    }
+    oa_text_printf(out, " ");
+    add_names(k, s, OA_VERDICT_FEW_SEEDS, out);
+    oa_text_printf(out, " %s fewer than %d %ss: an estimate and no verdict.",
+                   few == 1 ? "has" : "have", OA_VERDICT_SEEDS, oa_run_kind(k));
 }
 
 static void conclude_alone(const struct oa_comparison *k, const struct oa_summary *s,
@@ -409,11 +432,8 @@ static int add_names_to_uniform(const struct oa_comparison *k, const struct oa_s
         total += oa_compared_pair(s, i, s->uniform)->verdict == v;
     for (int o = 0; o < s->count && total; o++)
         if (oa_compared_pair(s, s->order[o], s->uniform)->verdict == v) {
-            oa_text_printf(out, "%s%s",
-                           shown == 0           ? " "
-                           : shown + 1 == total ? " and "
-                                                : ", ",
-                           oa_entry_name(&k->entries[s->order[o]]));
+            oa_text_printf(out, "%s", shown == 0 ? " " : shown + 1 == total ? " and " : ", ");
+            add_name(k, s->order[o], out);
             shown++;
         }
     return total;

@@ -6,6 +6,7 @@
 #include "attention/attention.h"
 #include "compare/initial_runs.h"
 #include "report/metric_words.h"
+#include "report/power.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,36 +38,10 @@ void oa_seeds_text(struct oa_seeds_range range, struct oa_text *out)
 
 /* ---- the family ---- */
 
-/* " Judged by these runs, true differences above 0.06 nats a token are found with a probability of
- * 80 % or more." */
-static void add_power(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
-{
-    double least = oa_detectable_difference(k, s);
-    char number[OA_NUMBER];
-    if (isnan(least) || s->seeds < OA_VERDICT_SEEDS)
-        return;
-    oa_text_printf(out, " Judged by these runs, true differences above %s",
-                   oa_number(number, least, 2));
-    oa_add_unit(oa_difference_unit(k), out);
-    oa_text_printf(out, " are found with a probability of 80 %% or more.");
-}
-
 void oa_add_seeds_option(const struct oa_comparison *k, struct oa_text *out)
 {
     if (!k->imported)
         oa_text_printf(out, " (--seeds %d)", OA_VERDICT_SEEDS);
-}
-
-void oa_few_seeds_sentence(const struct oa_comparison *k, const struct oa_summary *s,
-                           const char *before, struct oa_text *out)
-{
-    if (k->sequential || s->seeds < 2 || s->seeds >= OA_VERDICT_SEEDS)
-        return;
-    oa_text_printf(out, "%s%d %ss give estimates and no verdicts: use at least %d", before,
-                   s->seeds, oa_run_kind(k), OA_VERDICT_SEEDS);
-    oa_add_seeds_option(k, out);
-    oa_text_printf(out, ".");
 }
 
 void oa_add_seeds(const struct oa_comparison *k, const struct oa_summary *s, bool with_uniform,
@@ -92,7 +67,7 @@ void oa_family_sentence(const struct oa_comparison *k, const struct oa_summary *
         oa_text_printf(out, "with the baseline, %s", oa_entry_name(&k->entries[k->baseline - 1]));
     oa_text_printf(out, "; their intervals contain all true differences together with %s.",
                    oa_percent_text(1 - oa_family_level(k)).s);
-    add_power(k, s, out);
+    oa_power_sentence(k, s, out);
 }
 
 /* ---- validation ---- */

@@ -19,14 +19,11 @@ void oa_validation_text(const struct oa_comparison *k, double used, struct oa_te
 /* "Judged: 3 comparisons with the baseline, softmax, …", and what these seeds can show. */
 void oa_family_sentence(const struct oa_comparison *k, const struct oa_summary *s,
                         struct oa_text *out);
-/* "3 seeds give estimates and no verdicts: …" where that is so, with `before` in front of it. */
 /* " (--seeds 5)", the least for a verdict; nothing where runs are imported. */
 void oa_add_seeds_option(const struct oa_comparison *k, struct oa_text *out);
 /* "3 seeds", "3 to 12 seeds": how many there are of each. */
 void oa_add_seeds(const struct oa_comparison *k, const struct oa_summary *s, bool with_uniform,
                   struct oa_text *out);
-void oa_few_seeds_sentence(const struct oa_comparison *k, const struct oa_summary *s,
-                           const char *before, struct oa_text *out);
 /* " Fixed for all seeds: …" of a source of chance with a seed of its own, and which
  * runs of another comparison the runs start from; nothing where neither is. */
 void oa_fixed_sources_sentence(const struct oa_comparison *k, const struct oa_summary *s,

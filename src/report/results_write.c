@@ -10,6 +10,7 @@
 #include "report/notes.h"
 #include "report/over_items.h"
 #include "report/page.h"
+#include "report/power.h"
 #include "report/report.h"
 #include "report/results.h"
 #include "report/results_values.h"
@@ -208,6 +209,7 @@ static json_t *family_json(oa_context *c, const struct oa_comparison *k, const s
         oa_json_string(k->unpaired                                      ? "welch"
                        : k->test == OA_TWO_WAY_ERRORS && !k->sequential ? "two-way"
                                                                         : "paired"));
+    set(c, object, "deviation", oa_json_number(oa_family_deviation(k, s)));
     set(c, object, "detectable", oa_json_number(oa_detectable_difference(k, s)));
     return object;
 }
