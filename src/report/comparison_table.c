@@ -99,7 +99,7 @@ static bool is_shown(const struct oa_shown_column *column, const struct oa_shown
     return false;
 }
 
-/* "Also in report.md: ppl, Holm p" */
+/* "Also in report.md: ppl, difference to the lowest" */
 static void name_other_columns(const struct oa_comparison *k, const struct oa_shown_column *all,
                                int count, const struct oa_shown_column *shown, int n,
                                struct oa_text *out)

@@ -46,11 +46,12 @@ static int count_with(const struct oa_comparison *k, const struct oa_summary *s,
     return count_listed(s, &l);
 }
 
-/* "softmax"; "the uniform baseline". */
+/* "softmax"; "the uniform baseline", which begins a sentence after ". ". */
 static void add_name(const struct oa_comparison *k, int entry, struct oa_text *out)
 {
     const struct oa_entry *e = &k->entries[entry];
-    oa_text_printf(out, "%s%s", e->uniform ? "the " : "", oa_entry_name(e));
+    bool first = out->length > 1 && out->s && out->s[out->length - 2] == '.';
+    oa_text_printf(out, "%s%s", !e->uniform ? "" : first ? "The " : "the ", oa_entry_name(e));
 }
 
 /* "a", "a and b", "a, b and c", "a, b, c and 4 others": by rising cost. */
