@@ -208,7 +208,8 @@ static void say_uniform(const struct oa_comparison *k, const struct oa_summary *
     if (s->uniform < 0)
         return;
     enum oa_against_verdict v = oa_compared_pair(s, entry, s->uniform)->verdict;
-    if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL)
+    if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL &&
+        v != OA_AGAINST_EQUIVALENT)
         return;
     oa_text_printf(out, " But %s was %s than the uniform baseline.", named(k, entry),
                    v == OA_AGAINST_WORSE ? "shown to be worse" : "not shown to be better");
