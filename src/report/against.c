@@ -165,8 +165,6 @@ static enum oa_error set_errors(oa_context *c, const struct oa_comparison *k,
 {
     int rows;
     oa_paired_errors(family, n);
-    if (k->random_items)
-        return oa_set_item_errors(c, k, OA_FAMILY_LEVEL / oa_family_size(k), family, n);
     for (int i = 0; i < n && k->unpaired; i++) {
         struct oa_standard_error e = oa_unpaired_error(k, family[i].a, family[i].b, scratch);
         family[i].se = e.se;
@@ -222,7 +220,10 @@ enum oa_error oa_compare_all(oa_context *c, const struct oa_comparison *k,
                            .verdict_seeds = OA_VERDICT_SEEDS };
     if (scratch && family) {
         int n = describe_pairs(k, s, scratch, family, out);
-        if (set_errors(c, k, s, scratch, family, n) == OA_OK)
+        enum oa_error e = set_errors(c, k, s, scratch, family, n);
+        if (e == OA_OK && k->random_items)
+            e = oa_set_item_errors(c, k, oa_family_level(k) / f.comparisons, family, n);
+        if (e == OA_OK)
             oa_family_judge(&f, family, n);
         for (int i = 0; i < n; i++) {
             judge_equals(k, &family[i]);
