@@ -171,6 +171,8 @@ static void intervals_of_results(void **state)
     struct oa_over_items x = over_items(OA_ITEMS_KNOWN);
     struct oa_against a = {
         .b = 1,
+        .se = sqrt(x.of.seed),
+        .df = SEEDS - 1,
         .difference = { .n = SEEDS, .mean = x.of.mean, .sd = sqrt(x.of.seed * SEEDS) },
         .half = 0.1,
         .level = 0.05

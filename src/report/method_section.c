@@ -180,7 +180,9 @@ static void explain_intervals(const struct oa_comparison *k, const struct oa_sum
                    "%s/(2m) × standard error, with m the number of comparisons of the family, also "
                    "of those that failed (Bonferroni, single step). So all intervals contain their "
                    "true differences together with a probability of %s, and p, that of a t test "
-                   "times m, is below %s exactly where an interval excludes 0.</dd></div>\n",
+                   "times m, is below %s exactly where an interval excludes 0. Of what is "
+                   "equivalent p is that of two one-sided t tests, times 2m: below that level "
+                   "exactly where the interval is within the margin.</dd></div>\n",
                    oa_real_text(oa_family_level(k)).s, oa_percent_text(1 - oa_family_level(k)).s,
                    oa_real_text(oa_family_level(k)).s);
 }

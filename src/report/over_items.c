@@ -112,16 +112,16 @@ enum oa_error oa_over_items_of(oa_context *c, const struct oa_comparison *k, int
 }
 
 struct oa_item_halves oa_item_halves_of(const struct oa_comparison *k, const struct oa_against *a,
-                                        const struct oa_over_items *x)
+                                        struct oa_over_items *x)
 {
     struct oa_item_halves h = { a->level, NAN, NAN };
-    const struct oa_estimate *d = &a->difference;
-    double se, df;
-    if (!isfinite(a->level) || k->sequential || d->n < 2)
+    double se = k->random_items ? a->seeds_se : a->se, df = k->random_items ? a->seeds_df : a->df;
+    if (!isfinite(a->level) || k->sequential || !isfinite(se))
         return h;
-    h.seeds = oa_t_quantile(1 - a->level / 2, d->n - 1) * d->sd / sqrt(d->n);
+    h.seeds = oa_t_quantile(1 - a->level / 2, df) * se;
     if (x->state != OA_ITEMS_KNOWN)
         return h;
+    oa_crossed_set_seeds(&x->of, se, df);
     oa_crossed_error(&x->of, a->level, &se, &df);
     h.both = oa_t_quantile(1 - a->level / 2, df) * se;
     return h;
@@ -133,9 +133,12 @@ enum oa_error oa_set_item_errors(oa_context *c, const struct oa_comparison *k, d
     for (int i = 0; i < n; i++) {
         struct oa_over_items x;
         OA_TRY(oa_over_items_of(c, k, a[i].a, a[i].b, &x));
+        a[i].seeds_se = a[i].se;
+        a[i].seeds_df = a[i].df;
         a[i].se = a[i].df = NAN;
         if (x.state != OA_ITEMS_KNOWN)
             continue;
+        oa_crossed_set_seeds(&x.of, a[i].seeds_se, a[i].seeds_df);
         oa_crossed_error(&x.of, level, &a[i].se, &a[i].df);
         a[i].constant = fmax(x.of.item - x.of.interaction, 0);
     }

@@ -32,13 +32,14 @@ enum { OA_MERGED_BLOCKS = 30 };
 
 enum oa_error oa_over_items_of(oa_context *c, const struct oa_comparison *k, int a, int b,
                                struct oa_over_items *out);
-/* Half widths of both intervals of that difference at the level of its verdict; NaN: there is none,
- * also with interim analyses. */
+/* Half widths of both intervals of that difference at the level of its verdict, with the standard
+ * error over seeds that the verdict has, which x->of gets, too; NaN: there is none, also with
+ * interim analyses. */
 struct oa_item_halves {
     double level, seeds, both;
 };
 struct oa_item_halves oa_item_halves_of(const struct oa_comparison *k, const struct oa_against *a,
-                                        const struct oa_over_items *x);
+                                        struct oa_over_items *x);
 
 /* With compare.items random: standard errors and degrees of freedom over seeds and items, for
  * intervals at this level, of differences whose own are over seeds; NaN where there are none. */

@@ -51,9 +51,9 @@ static void combine_variances(struct oa_crossed *x)
         return;
     }
     x->variance = fmax(x->seed + x->item - x->interaction, fmax(x->seed, x->item));
-    x->df =
-        x->variance * x->variance /
-        (x->seed * x->seed / n + x->item * x->item / m + x->interaction * x->interaction / (n * m));
+    x->df = x->variance * x->variance /
+            (x->seed * x->seed / x->seed_df + x->item * x->item / m +
+             x->interaction * x->interaction / (n * m));
 }
 
 enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *weights, int seeds,
@@ -75,6 +75,7 @@ enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *wei
     struct oa_estimate over_seeds = oa_estimate_of(t.means, seeds);
     out->mean = over_seeds.mean;
     out->seed = over_seeds.sd * over_seeds.sd / seeds;
+    out->seed_df = seeds - 1;
     for (long i = 0; i < items; i++)
         if (weights[i] > 0)
             add_item(&t, i, items, out);
@@ -86,11 +87,18 @@ enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *wei
     return OA_OK;
 }
 
+void oa_crossed_set_seeds(struct oa_crossed *x, double se, double df)
+{
+    x->seed = se * se;
+    x->seed_df = df;
+    combine_variances(x);
+}
+
 void oa_crossed_error(const struct oa_crossed *x, double level, double *se, double *df)
 {
-    double seeds = oa_t_quantile(1 - level / 2, x->seeds - 1) * sqrt(x->seed),
+    double seeds = oa_t_quantile(1 - level / 2, x->seed_df) * sqrt(x->seed),
            both = x->variance > 0 ? oa_t_quantile(1 - level / 2, x->df) * sqrt(x->variance) : 0;
     bool wider = seeds > both;
     *se = isnan(x->variance) ? NAN : sqrt(wider ? x->seed : x->variance);
-    *df = isnan(x->variance) ? NAN : wider ? x->seeds - 1 : x->df;
+    *df = isnan(x->variance) ? NAN : wider ? x->seed_df : x->df;
 }

@@ -42,7 +42,8 @@ enum oa_against_verdict {
 struct oa_against {
     int a, b;
     struct oa_estimate difference; /* paired; its own 95 % interval is that of one comparison */
-    double se, df;   /* standard error of its mean, and its degrees of freedom; NaN: none */
+    double se, df; /* standard error of its mean, and its degrees of freedom; NaN: none */
+    double seeds_se, seeds_df; /* the same over seeds alone, where these are over seeds and items */
     double constant; /* the part of se² that more seeds do not reduce: of items (crossed.c) */
     enum oa_against_verdict verdict;
     /* The simultaneous interval, difference.mean ± half, which alone misses with the probability

@@ -88,12 +88,16 @@ struct oa_crossed {
     /* Parts of the variance of the mean: by the seeds' means, by the items' means, and by what is
      * in both, the interaction. NaN: fewer than 2 seeds or items. */
     double seed, item, interaction;
+    double seed_df;      /* degrees of freedom of `seed` */
     double variance, df; /* of the mean, with degrees of freedom */
 };
 /* sums [seeds][items] over targets, of which item i has weights[i]: the mean of a seed is the sum
  * of its row divided by that of the weights. */
 enum oa_error oa_crossed_of(oa_context *c, const double *sums, const double *weights, int seeds,
                             long items, struct oa_crossed *out);
+/* Gives it another estimate of the standard error over seeds, such as one from more rows than these
+ * two. */
+void oa_crossed_set_seeds(struct oa_crossed *x, double se, double df);
 /* Standard error and degrees of freedom of the interval, mean ± t(1 - level/2, df) · se, that
  * misses the true mean with a probability of `level`: of both, or where that is wider, of the seeds
  * alone. NaN: fewer than 2 seeds or items. */
