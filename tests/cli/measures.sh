@@ -94,3 +94,47 @@ for class in often seldom; do # counts are the same, ratios a hundredth
     awk -v class=$class '$1 == class { printf "%s %s %s %.2f\n", $2, $3, $NF, 100 * $4 }' out >others
     same counts others
 done
+
+# The page of eval is its JSON, number by number; what JSON has of classes is what score has, in percent; parts by class
+# are recall and F1; and examples are counted on the side that is evaluated.
+if command -v python3 >/dev/null; then
+    awk 'BEGIN { for (i = 0; i < 41; i++) print (i % 3 ? "often" : "seldom") "\t" (i % 4 ? "a b a" : "c d c") (i % 3 ? " " : " a ") i % 7 }' >others.tsv
+    expect 0 eval k --data others.tsv
+    cp out page
+    expect 0 eval k --data others.tsv --json
+    cp out answer
+    cut -f 1 others.tsv >reference
+    cut -f 2 others.tsv | "$orthant" classify k >guesses 2>err || fail "classify"
+    expect 0 score confusion --ref reference --hyp guesses --json --decimals 12
+    python3 - <<'END' || fail "eval says of classes what score does not: $(cat page answer out)"
+import json
+answer, scored = json.load(open("answer")), json.load(open("out"))
+page = open("page").read().splitlines()
+close = lambda a, b: abs(a - b) < 1e-9
+details = answer["details"]
+assert answer["examples"] == 41 and page[1].endswith(", 41 examples"), page[1]
+assert details["labels"] == scored["labels"] and details["confusion"] == scored["confusion"]
+for a, b in zip(details["by_class"], scored["by_class"], strict=True):
+    assert a["label"] == b["label"] and a["support"] == b["support"] == sum(scored["confusion"][scored["labels"].index(a["label"])])
+    assert all(close(a[k], 100 * b[k]) for k in ("precision", "recall", "f1"))
+    assert len({a["precision"], a["recall"], a["f1"]}) == 3, a
+    parts = {p["measure"]: p for p in details["breakdown"] if p["by"] == "class" and p["name"] == a["label"]}
+    assert close(parts["accuracy"]["value"], a["recall"]) and close(parts["f1"]["value"], a["f1"])
+    assert parts["accuracy"]["n"] == parts["f1"]["n"] == a["support"] != sum(r[scored["labels"].index(a["label"])] for r in scored["confusion"])
+parts = [p for p in details["breakdown"] if p["by"] == "length"]
+assert len(parts) == 2 and sum(p["n"] for p in parts) == 41
+assert close(sum(p["n"] * p["value"] for p in parts), 41 * answer["accuracy"])
+rows = {c[0]: c[1:] for c in map(str.split, page[page.index(next(l for l in page if l.startswith("expected "))):]) if c[0] in details["labels"]}
+for label, counts, b in zip(details["labels"], details["confusion"], details["by_class"], strict=True):
+    assert rows[label] == [str(n) for n in counts] + [f"{b[k]:.2f}" for k in ("precision", "recall", "f1")] + [str(b["support"])]
+assert details["confusion"][0][1] != details["confusion"][1][0]
+said = {line[:15].rstrip(): line[16:].split()[0] for line in page if line[15:16] == " "}
+for key in ("loss", "accuracy", "f1", "mcc"):
+    digits = len(said[key].split(".")[1])
+    assert said[key] == f"{answer[key]:.{digits}f}", (key, said[key], answer[key])
+END
+    # Of a run's own test data the number of these is told, not that of its validation data.
+    expect 0 train --task classify --data.train labels.tsv --data.valid labels.tsv --data.test others.tsv $model --train.steps 2 --out l
+    expect 0 eval l
+    says out '^data  *its test data, 41 examples$'
+fi

@@ -60,6 +60,20 @@ expect 0 score ter --ref ref --hyp hyp --hyp other --paired-ar --samples 200 --j
 says out '"p_value": 0\.'
 expect 0 score bleu --ref ref --hyp hyp --hyp other
 says out 'hyp  *[0-9]'
+
+# Of the tests sacreBLEU makes 1,000 resamples and 10,000 trials, too; both p are printed as JSON has them, and a star
+# goes with the p that counts ties.
+for way in bs:1000 ar:10000; do
+    expect 0 score bleu ter rougeL --ref ref --hyp hyp --hyp other --paired-${way%:*}
+    [ "$(grep -c "|$way|seed:12345|" out)" -eq 3 ] || fail "not three metrics with $way by default"
+    grep '^  other' out | sed 's/.*(p = \([0-9.]*\))\(\**\)/\1 \2/; s/(sacreBLEU: \([0-9.]*\))/\1/; s/  */ /g; s/ $//' >printed
+    expect 0 score bleu ter rougeL --ref ref --hyp hyp --hyp other --paired-${way%:*} --json
+    awk -F'[:,]' '/"system":/ { other = $2 ~ /other/ } !other { next } /"p_value":/ { theirs = $2 + 0 }
+        /"p_with_ties":/ { p = $2 + 0 } /"significant":/ { star = $2 ~ /true/ ? " *" : "" }
+        /"signature":/ { printf "%.4f%s%s\n", p, star, /rouge-score/ ? "" : sprintf(" %.4f", theirs) }' out >wanted
+    [ "$(wc -l <wanted)" -eq 3 ] || fail "not three tests: $(cat out)"
+    same printed wanted
+done
 expect 0 score bleu --ref ref --hyp hyp --confidence
 says out '= [0-9.]* (μ = [0-9.]* ± [0-9.]*)'
 expect 0 score rouge --ref ref --hyp hyp --stemmer
@@ -91,6 +105,29 @@ says out '= 0\.8165 (no interval'
 expect 0 score mcc --ref labels --hyp constant
 says out '= 0\.0000 (not defined'
 
+# Classes that one side lacks are told apart: c, d and e were never expected, b never predicted.
+printf 'a\na\nb\na\nb\n' >expected
+printf 'a\nc\nd\na\ne\n' >found
+expect 0 score f1 --average macro --ref expected --hyp found
+says out '1 without a hypothesis, 3 without a reference; counted as 0)$'
+
+# Of references with the same F the first gives precision and recall, as Python's max takes the first.
+printf 'a b\n' >pair
+printf 'a b c d\n' >longer
+printf 'a\n' >shorter
+expect 0 score rouge1 --ref longer --ref shorter --hyp pair
+says out '= 0\.6667 (P = 1\.0000 R = 0\.5000)$'
+expect 0 score rouge1 --ref shorter --ref longer --hyp pair
+says out '= 0\.6667 (P = 0\.5000 R = 1\.0000)$'
+
+# The ends of ranges belong to them.
+expect 0 score bleu chrf --ref ref --hyp hyp --max-order 16 --char-order 16 --word-order 16 --beta 1000 --decimals 12
+says out 'nc:16|nw:16'
+for words in '--max-order 17' '--char-order 17' '--word-order 17' '--beta 1001' '--decimals 13' '--max-order 0'; do
+    expect 2 score bleu chrf --ref ref --hyp hyp $words
+    says err "^orthant: ${words% *} is "
+done
+
 # Text that is tokenised is noticed.
 yes 'a b c .' | head -n 100 >tokenised
 expect 0 score bleu --ref tokenised --hyp tokenised
@@ -110,6 +147,15 @@ expect 0 score ter --ref japanese --hyp japanese --normalized --asian-support
 says out '|asian:yes|version'
 expect 0 score ter --ref ref --hyp hyp
 says out '|asian:no|version'
+# All references tell, not the first: a word in one among many lines without spaces.
+cp japanese japanese2
+printf 'I learn Japanese at a university of Tokyo, as many other people from all countries do these days.\n' >english
+expect 0 score bleu --ref japanese --ref english --hyp japanese
+says out 'nrefs:2|.*tok:13a'
+expect 0 score bleu --ref english --ref japanese --ref japanese2 --hyp japanese
+first=$(sed 's/.*tok:\([a-z0-9]*\).*/\1/' out)
+expect 0 score bleu --ref japanese --ref english --ref japanese2 --hyp japanese
+says out "tok:$first"
 printf 'cat\ninternational\ncooperation\nDonaudampfschifffahrt\nyes\n' >one_word_per_line
 expect 0 score bleu --ref one_word_per_line --hyp one_word_per_line
 says out 'tok:13a'
@@ -161,6 +207,8 @@ printf '\357\273\2771\n2 \n 3\n' >marked
 printf '1\n2.0\n3\n' >plain
 expect 0 score accuracy --ref marked --hyp plain
 says out '(3 of 3)$'
+says err 'plain: 1 label normalised: .* (line 2: 2)$'
+says err 'marked: 2 labels normalised: .* (line 1: 1)$'
 # A label reaches the terminal as text, and 20 classes are shown in a matrix.
 printf 'a\033[31mX\nb\n' >escape
 expect 0 score confusion --ref escape --hyp escape
