@@ -26,6 +26,54 @@ sed -n 's/.*"deviation": \([^,]*\),*/\1/p' out >deviations
 [ "$(wc -l <deviations)" -eq 2 ] || fail "the maps of 2 layers are not proved"
 awk '$1 > 1e-5 { exit 1 }' deviations || fail "the maps do not give what the layers gave"
 
+# --json with --out gives both. A text that fills the context is read, and one token more is not.
+expect 0 inspect run --text "To be, or not to be" --json --out both.html
+same out first
+says both.html '</html>'
+full=$(head -c 32 text.txt | tr '\n' ' ')
+expect 0 inspect run --text "$full" --json
+expect 1 inspect run --text "${full}a"
+says err 'the text has 33 tokens, .* and the model reads at most 32 (model.context)'
+
+# Text, page and JSON of one inspection say the same, and the pictures have the size of what they show: of a decoder
+# with an encoder, whose texts differ in length.
+if command -v python3 >/dev/null; then
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "a b c " i % 7 "\td e" }' >pairs.tsv
+    expect 0 train --config tiny.yaml --task translate --data.train pairs.tsv --data.tokenizer char --train.steps 2 --out pair
+    expect 0 inspect pair --text "a b c 4 a b" --target "d e" --out page.html
+    cp out said
+    expect 0 inspect pair --text "a b c 4 a b" --target "d e" --json
+    python3 - <<'END' || fail "text, page and JSON of an inspection differ: $(cat said)"
+import base64, json, re, struct
+answer, page = json.load(open("out")), open("page.html").read()
+tokens = {"text": answer["tokens"], "source": answer["source_tokens"]}
+assert tokens["text"] == ["<s>", "d", "␣", "e"] and len(tokens["source"]) == 12
+heads = [(layer, head) for layer in answer["layers"] for head in layer["heads"]]
+pictures = re.findall(r'<img width="(\d+)" height="(\d+)" data-rows="(\w+)" data-columns="(\w+)"[^>]*base64,([^"]*)"', page)
+rows = [line for line in open("said") if re.match(r"(en|de)coder layer", line)]
+cells = re.findall(r'<tr[^>]*><th scope="row" data-v="\d+">(.*?)</tr>', page)
+assert len(heads) == len(pictures) == len(rows) == len(cells) == 3 * 2 * 4
+error = nonzero = 0
+for (layer, head), (width, height, down, across, png), row, cell in zip(heads, pictures, rows, cells):
+    keys = "source" if layer["stack"] == "encoder" or layer["kind"] == "cross" else "text"
+    queries = "source" if layer["stack"] == "encoder" else "text"
+    size = len(tokens[keys]), len(tokens[queries])
+    assert (int(width), int(height)) == size == struct.unpack(">II", base64.b64decode(png)[16:24])
+    assert (across, down) == (keys, queries)
+    assert (len(head["map"][0]), len(head["map"])) == size
+    for weights in head["map"]: # rounded to 1e-4: as often up as down
+        error += sum(weights) - 1
+        nonzero += sum(w > 0 for w in weights)
+    numbers = [f"{head['entropy']:.3f}", f"{100 * head['entropy_share']:.1f}", f"{head['distance']:.2f}", f"{100 * head['covered']:.1f}"]
+    title = f"{layer['stack']} layer {layer['layer'] + 1}" + (", cross-attention" if layer["kind"] == "cross" else "")
+    words = re.split(r"  +", row.strip())
+    assert words[:3] == [title, str(head["head"]), head["attention"]] and words[3:6] + words[7:] == numbers, row
+    found = re.sub(r"<[^>]*>", "|", cell).split("|")
+    assert found[0] == title and [x for x in found if re.fullmatch(r"\d+\.\d+", x)] == numbers, cell
+assert abs(error) < 5 * 1e-4 * (nonzero / 12) ** 0.5, (error, nonzero)
+END
+fi
+
 # Layers without a map say so; markup in a text is text.
 expect 0 train --config tiny.yaml --train.steps 5 --model.attention "mixer" --model.layers 1 --out none
 expect 0 inspect none --text "To be"
