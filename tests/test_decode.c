@@ -95,6 +95,28 @@ static void draws_have_the_expected_frequencies(void **state)
     oa_close(c);
 }
 
+/* Holtzman et al. 2020: the smallest set whose probability is at least top_p. Of four equal tokens
+ * two have one half, and three have three quarters, without any rounding. */
+static void a_share_that_is_met_exactly_is_enough(void **state)
+{
+    static const float equal[TOKENS] = { 0, 0, 0, 0, -INFINITY, -INFINITY };
+    (void)state;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    for (int kept = 1; kept <= 4; kept++) {
+        struct oa_sampler *s = sampler(c, 1, 0, kept / 4.0, 3);
+        bool seen[TOKENS] = { false };
+        for (uint64_t i = 0; i < 400; i++) {
+            int32_t token;
+            assert_int_equal(oa_sample(s, equal, i, &token), OA_OK);
+            seen[token] = true;
+        }
+        for (int k = 0; k < TOKENS; k++)
+            assert_int_equal(seen[k], k < kept);
+        oa_sampler_close(s);
+    }
+    oa_close(c);
+}
+
 static void temperature_zero_is_greedy(void **state)
 {
     (void)state;
@@ -360,6 +382,9 @@ static void output_ends_before_a_stop_text(void **state)
     assert_int_equal(oa_before_stop("..x.END", 7, stop, 3, &found),
                      2); /* several in one piece: the first */
     assert_int_equal(found, 2);
+    static const char *const alike[] = { "b", "ab", "a", "abc" };
+    assert_int_equal(oa_before_stop("..abc", 5, alike, 4, &found), 2);
+    assert_int_equal(found, 1); /* of those at one place the first that was given */
     assert_int_equal(oa_before_stop("..aba", 5, stop, 3, &found), 2);
     assert_int_equal(found, -1);
     assert_int_equal(oa_before_stop("", 0, stop, 3, &found), 0);
@@ -391,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_ends_before_a_stop_text),
         cmocka_unit_test(draws_have_the_expected_frequencies),
+        cmocka_unit_test(a_share_that_is_met_exactly_is_enough),
         cmocka_unit_test(temperature_zero_is_greedy),
         cmocka_unit_test(draws_are_a_function_of_seed_and_index),
         cmocka_unit_test(logits_that_are_not_finite_are_rejected),

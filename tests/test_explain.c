@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static oa_context *context;
@@ -275,6 +276,79 @@ static void json_has_layers_groups_and_modes(void **state)
     oa_text_free(&list);
 }
 
+static json_t *options_of_bare(const json_t *mechanism, json_t **root)
+{
+    struct oa_text text;
+    const char *name = json_string_value(json_object_get(mechanism, "name"));
+    oa_text_init(&text, context);
+    *root =
+        oa_attention_explain_json(context, name, &options, &text) == OA_OK ? parsed(&text) : NULL;
+    oa_clear_error(context);
+    oa_text_free(&text);
+    json_t *layer = json_array_get(json_object_get(*root, "layers"), 0);
+    return json_object_get(json_array_get(json_object_get(layer, "groups"), 0), "options");
+}
+
+/* Whether an option of `own` was compared with its row in the list. */
+static bool compare_default(const json_t *option, const json_t *own)
+{
+    const char *key = json_string_value(json_object_get(option, "key")),
+               *listed = json_string_value(json_object_get(option, "default"));
+    json_t *found = json_object_get(own, *key ? key : "kind");
+    const char *value = json_string_value(json_object_get(found, "value"));
+    if (!value || !listed || !json_is_true(json_object_get(found, "default")))
+        return false;
+    bool number = strspn(listed, "0123456789.e+-") == strlen(listed);
+    if (number ? strtod(value, NULL) != strtod(listed, NULL) : strcmp(value, listed) != 0)
+        fail_msg("the option %s is %s, listed as %s", key, value, listed);
+    return true;
+}
+
+/* The default that a list has of an option is what a mechanism has that was given none. */
+static void listed_defaults_are_those_of_a_bare_mechanism(void **state)
+{
+    (void)state;
+    struct oa_text list;
+    size_t i, k;
+    json_t *mechanism, *option, *explained_root;
+    int compared = 0;
+    oa_text_init(&list, context);
+    assert_int_equal(oa_attention_list_json(context, &list), OA_OK);
+    json_t *root = parsed(&list);
+    json_array_foreach(root, i, mechanism)
+    {
+        json_t *own = options_of_bare(mechanism, &explained_root);
+        json_array_foreach(json_object_get(mechanism, "options"), k, option)
+        {
+            compared += compare_default(option, own);
+        }
+        json_decref(explained_root);
+    }
+    assert_true(compared > 50);
+    json_decref(root);
+    oa_text_free(&list);
+}
+
+/* Keys and values of all tokens grow with them; the sums of linear attention do not. */
+static void states_half_way(void **state)
+{
+    static const struct {
+        const char *attention;
+        double share;
+    } cases[] = { { "softmax", 0.5 }, { "linear", 1 } };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct oa_text text = explained(cases[i].attention, oa_attention_explain_json);
+        json_t *root = parsed(&text), *layer = json_array_get(json_object_get(root, "layers"), 0),
+               *decoding = json_object_get(layer, "decoding");
+        double whole = json_number_value(json_object_get(decoding, "state_numbers")),
+               half = json_number_value(json_object_get(decoding, "state_numbers_half_way"));
+        assert_true(whole > 0 && half == cases[i].share * whole);
+        json_decref(root);
+        oa_text_free(&text);
+    }
+}
+
 static double memory_of(const char *spec, size_t layer)
 {
     struct oa_text text = explained(spec, oa_attention_explain_json);
@@ -307,6 +381,9 @@ int main(void)
                                         cmocka_unit_test(decoding_states_have_expected_sizes),
                                         cmocka_unit_test(memory_of_a_layer_ignores_other_layers),
                                         cmocka_unit_test(wrong_attentions_are_errors),
-                                        cmocka_unit_test(json_has_layers_groups_and_modes) };
+                                        cmocka_unit_test(json_has_layers_groups_and_modes),
+                                        cmocka_unit_test(
+                                            listed_defaults_are_those_of_a_bare_mechanism),
+                                        cmocka_unit_test(states_half_way) };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -90,6 +90,30 @@ static void three_formats_are_read(void **state)
     oa_corpus_close(&corpus);
 }
 
+/* Of a tokenizer that has a text for each id, ids are as many characters and bytes as their text.
+ */
+static void ids_are_counted_as_their_text(void **state)
+{
+    static const char text[] = "na\xc3\xafve \xce\xa9!\n";
+    static const uint16_t ids[] = { 2, 9, 0, 8, 3 }; /* by code point: \n space ! a e n v ï Ω */
+    struct oa_corpus corpus;
+    struct oa_tokenizer *tok;
+    (void)state;
+    write_file("test_ids_text.txt", text, sizeof text - 1);
+    write_file("test_ids_chars.bin", ids, sizeof ids);
+    assert_int_equal(oa_tokenizer_open(context, "char", "test_ids_text.txt", NULL, &tok), OA_OK);
+    assert_int_equal(oa_tokenizer_size(tok), 9);
+    assert_int_equal(oa_corpus_open(context, tok, "test_ids_chars.bin", NULL, 0, &corpus),
+                     OA_FORMAT);
+    oa_clear_error(context);
+    write_file("test_ids_chars.bin", (const uint16_t[]){ 2, 7, 0, 8, 3 }, sizeof ids);
+    assert_int_equal(oa_corpus_open(context, tok, "test_ids_chars.bin", NULL, 0, &corpus), OA_OK);
+    assert_int_equal(corpus.train.characters, 5);
+    assert_int_equal(corpus.train.bytes, 7); /* !ï\nΩa */
+    oa_corpus_close(&corpus);
+    oa_tokenizer_close(tok);
+}
+
 static void damaged_files_are_rejected(void **state)
 {
     (void)state;
@@ -177,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_formats_are_read),
+        cmocka_unit_test(ids_are_counted_as_their_text),
         cmocka_unit_test(damaged_files_are_rejected),
         cmocka_unit_test(ids_are_read_from_text),
     };

@@ -38,8 +38,9 @@ done
 expect 0 generate run --tokens 5
 expect 0 generate run --tokens 0 --prompt "To be"
 [ "$(cat out)" = "To be" ] || fail "no tokens, but text"
-expect 0 generate run --tokens 20 --json
+expect 0 generate run --prompt "To be, or not" --tokens 20 --json
 says out '"text"'
+says out '"tokens": 20,'
 expect 1 generate run --prompt "α"
 says err 'vocabulary'
 

@@ -16,6 +16,19 @@ both() { # PATTERN WORD...
 both 'processor' doctor
 both 'lowered by --isa ref\|does not offer' doctor --isa ref
 
+# What is used is not listed as not used, and what is not is: with its reason, in text as in JSON.
+for isa in auto ref avx2; do
+    [ $isa != avx2 ] || "$orthant" doctor --isa avx2 | grep -q '^set  *avx2' || continue
+    expect 0 doctor --isa $isa
+    sed -n 's/^ *not \([a-z0-9]*\): \(.*\)/\1 \2/p' out | sort >printed
+    expect 0 doctor --isa $isa --json
+    sed -n '/"not_used": {/,/}/s/^    "\([a-z0-9]*\)": "\(.*\)",*$/\1 \2/p' out | sort >listed
+    same printed listed
+    used=$(sed -n 's/^  "isa": "\(.*\)",$/\1/p' out)
+    { cut -d ' ' -f 1 listed; printf 'ref avx2 avx512 amx' | sed "s/$used.*/$used/" | tr ' ' '\n'; } | sort >all
+    [ "$(tr '\n' ' ' <all)" = "amx avx2 avx512 ref " ] || fail "with --isa $isa, which is $used: $(tr '\n' ' ' <all)"
+done
+
 # One core that the process may run on: so many cores, and threads by default.
 if command -v taskset >/dev/null && core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/') && taskset -c "$core" true; then
     taskset -c "$core" "$orthant" doctor >out
@@ -245,6 +258,34 @@ if [ -z "$quick" ]; then
     says out '"source": "scaled"'
     expect 0 plan --config tiny.yaml --model.width 256 --train.batch 100000
     says out 'of 100000 rows'
+fi
+
+# The table of a plan is its JSON, but for the times, which are taken anew; a training by the clock takes the time it is given.
+if command -v python3 >/dev/null; then
+    plan="plan --config tiny.yaml --attention softmax --attention polysketch --attention random --quiet"
+    expect 0 $plan --train.seconds 5400
+    cp out page
+    [ "$(grep -c ' 1 h 30 min$' page)" -eq 3 ] || fail "not three trainings of an hour and a half"
+    expect 0 $plan --train.seconds 5400 --json
+    python3 - <<'END' || fail "the table of a plan is not its JSON: $(cat page)"
+import json, re
+unit = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, " B": 1, " KiB": 1024, " MiB": 1024**2, " GiB": 1024**3}
+rows = {r["attention"]: r for r in json.load(open("out"))["attentions"]}
+seen = 0
+for line in open("page"):
+    cells = re.split(r"  +", line.rstrip())
+    if cells[0] not in rows or len(cells) != 8:
+        continue
+    row, seen = rows[cells[0]], seen + 1
+    for cell, key in zip(cells[1:6], ("trainable", "frozen", "flops_per_step", "memory_parameters", "memory_step")):
+        number, of = re.fullmatch(r"([0-9.]+)( ?[A-Za-z]*)", cell).groups()
+        assert abs(float(number) * unit[of] - row[key]) <= 0.006 * row[key], (line, key, row[key])
+    assert row["seconds"] == 5400
+assert seen == 3 == len({r["memory_step"] for r in rows.values()})
+END
+    expect 0 plan --config tiny.yaml --json
+    python3 -c 'import json; r = json.load(open("out"))["attentions"][0]; assert abs(r["seconds"] / r["seconds_per_step"] - 30) < 1e-6' ||
+        fail "30 steps take another time than 30 steps"
 fi
 
 # What plan says is what training takes.

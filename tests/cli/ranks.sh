@@ -37,6 +37,15 @@ awk '
     NR > 1 && (off($3, 2 * ($1 - 1) / $1 * gradients) || off($2, 8 * $3 / 1e9 + (2 + NR - 1) * 1e-3)) { wrong = 1 }
     END { exit wrong }' rows || fail "what plan says of ranks: $(cat rows)"
 
+# A network a second away is all that ranks wait for: nearly all of a step and never more. A rate is that of its time.
+expect 0 plan --config tiny.yaml --train.accumulate 8 --ranks 8 --cluster.latency 1e6
+tokens=$((4 * 32 * 8))
+awk -v tokens=$tokens '$1 ~ /^[1248]$/ && $2 == 8 / $1 { rows++
+        seconds = $3 * ($4 == "ms" ? 1e-3 : $4 == "µs" ? 1e-6 : 1); rate = $5 * ($5 ~ /k$/ ? 1000 : 1); share = $6
+        if (rate * seconds < 0.98 * tokens || rate * seconds > 1.02 * tokens) wrong = 1
+        if ($1 == 1 ? share != 0 : share < 50 || share > 100) wrong = 1 }
+    END { exit wrong || rows != 4 }' out || fail "shares or rates of ranks: $(cat out)"
+
 # A number of ranks that train would refuse is said to be one.
 expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 1
 says out '^7 ranks do not divide it: give train.accumulate a multiple of 7'

@@ -26,6 +26,17 @@ expect 0 tokenizer encode byte.json --text "AB"
 [ "$(cat out)" = "65 66" ] || fail "AB is $(cat out)"
 expect 0 tokenizer decode byte.json --text "65 66"
 [ "$(cat out)" = "AB" ] || fail "65 66 is $(cat out)"
+printf '65 66\r\n67\r\n' >crlf
+expect 0 tokenizer decode byte.json --data crlf
+[ "$(cat out)" = "ABC" ] || fail "ids with CR LF are $(cat out)"
+# No text that a tokenizer is made from is overwritten by it, whichever of several it is.
+cp text.txt first.txt
+cp text.txt last.txt
+for file in first.txt text.txt last.txt; do
+    expect 2 tokenizer train --kind char --data first.txt,text.txt,last.txt --out $file
+    says err "$file is one of the input texts"
+    same $file "$work/text.txt"
+done
 expect 0 tokenizer encode bpe:400.json --text "the " --json
 says out '"pieces"'
 expect 2 tokenizer decode byte.json --text "65 x"
