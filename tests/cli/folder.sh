@@ -170,6 +170,8 @@ wait
 
 # 6. Control characters of names are shown, not sent.
 escape=$(printf '\033')
+expect 1 eval "$(printf 'a\302\237b\302\240c')" # U+009F, the last control character, and U+00A0
+says err 'a\\xc2\\x9fb'"$(printf '\302\240')c"
 expect 1 eval "$(printf 'a\033]0;title\007\302\233\377\303\244')"
 says err 'contains no run'
 says err 'a\\x1b\]0;title\\x07\\xc2\\x9b\\xff'"$(printf '\303\244')"

@@ -43,6 +43,24 @@ cp out dumped.yaml
 expect 0 train --config dumped.yaml --dump-config
 same out dumped.yaml
 
+# What help says of a number is what is taken: its default, and both ends of its range but nothing beyond them.
+expect 0 train --help
+awk '/^Options of the section/ { on = 1 } /^[A-Z]/ && !/^Options/ { on = 0 } !on { next }
+    /^  --/ { if (all) print all; all = "" } { gsub(/^ +/, ""); all = all " " $0 } END { print all }' out |
+    sed -n 's/^ --\([a-z._0-9]*\) [NX] .*; \([-0-9.e]*\) to \([0-9.e+]*\) (default \([^)]*\))$/\1 \2 \3 \4/p
+        s/^ --\([a-z._0-9]*\) [NX] .*; at least \([-0-9.e]*\) (default \([^)]*\))$/\1 \2 - \3/p' >ranges
+[ "$(wc -l <ranges)" -ge 35 ] || fail "help has ranges of $(wc -l <ranges) options only"
+while read -r key low high default; do
+    for value in $low ${high#-} $default; do
+        expect 0 train "--$key=$value" --dump-config
+    done
+    for value in $(awk -v low="$low" 'BEGIN { print low - 1 }') \
+        $([ "$high" = - ] || awk -v high="$high" 'BEGIN { printf "%.9g\n", high + 1 }'); do
+        expect 2 train "--$key=$value" --dump-config
+        says err "$key is \"$value\"; give a .*number from $low to "
+    done
+done <ranges
+
 # Former names of options are read, and neither shown nor written.
 expect 0 compare --compare.floor off --looks any --compare.most_seeds 9 --cluster.patience 7 --dump-config
 for line in 'uniform_baseline: false' 'sequential: true' 'max_seeds: 9' 'timeout: 7'; do

@@ -13,6 +13,14 @@ says err "$signs"
 expect 0 train $options --model.attention softmax --out other
 ! grep -q 'to drop\|both signs' err || fail "softmax has weights to drop, and none of both signs"
 
+# A warm-up of all steps reaches the learning rate with the last of them; a longer one does not.
+expect 0 train --config tiny.yaml --train.steps 3 --train.warmup 3 --out warm
+! grep -q warmup err || fail "a warm-up that ends with the run is said not to"
+says warm/log.jsonl '"step": 3, .*"lr": 0.001,'
+expect 0 train --config tiny.yaml --train.steps 3 --train.warmup 4 --out cool
+says err 'train.warmup = 4 exceeds train.steps = 3: the learning rate ends at 0.00075 and never reaches train.lr = 0.001$'
+says cool/log.jsonl '"step": 3, .*"lr": 0.00075,'
+
 expect 0 compare $options --seeds 1 --attention softmax --attention 'linear(map=cos)' --out comparison
 says err "$idle"
 says err "$signs"

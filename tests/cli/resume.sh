@@ -47,6 +47,18 @@ stopped INT 130
 stopped TERM 143
 stopped PIPE 141
 
+# The time left is that of the steps that are left at the pace of this sitting: at its first step, one step's time for each.
+expect 0 train --config tiny.yaml --train.steps 60 --out paced
+rm -f out err # of the last command
+"$orthant" train --resume --out paced --train.steps 5000000 >out 2>err &
+pid=$!
+await $pid grep -q ' left' err
+kill -INT $pid
+ended 130 $pid "a lengthened run after SIGINT"
+grep -m 1 ' left' err | sed 's|.*step \([0-9]*\)/\([0-9]*\), .*, \([0-9]*\) tokens/s, \([0-9]*\):\([0-9]*\) left|\1 \2 \3 \4 \5|' |
+    awk '{ wanted = ($2 - $1) * 4 * 32 / $3; left = 60 * $4 + $5; exit !(wanted > 60 && left > wanted / 3 && left < 3 * wanted) }' ||
+    fail "the time left of a lengthened run: $(grep -m 1 ' left' err)"
+
 # A hangup comes from the kernel and from the shell, one after the other; a run that nohup started hears none.
 "$orthant" train --config tiny.yaml --out HUP --train.checkpoint_every 1 --train.steps 100000 >out 2>err &
 pid=$!
