@@ -45,12 +45,15 @@ for task in mlm span; do
 done
 
 # What a plan says of batches of so many tokens is what a run then reads.
-batches="--task translate --data.train copy.tsv $model --train.batch_tokens 100 --train.steps 100"
-expect 0 train $batches --out batches
-awk '/^steps/ { print $3 / $2 }' out >read
-expect 0 plan $batches --json
-awk -F'[:,]' 'FNR == NR { real = $1 } /tokens_per_step/ { x = $2 / real } END { exit x < 0.99 || x > 1.01 }' read out ||
-    fail "a plan has other tokens a step than the run: $(cat read), $(grep tokens_per out)"
+for accumulate in 1 3; do
+    batches="--task translate --data.train copy.tsv $model --train.batch_tokens 100 --train.steps 100"
+    batches="$batches --train.accumulate $accumulate"
+    expect 0 train $batches --out batches-$accumulate
+    awk '/^steps/ { print $3 / $2 }' out >read
+    expect 0 plan $batches --json
+    awk -F'[:,]' 'FNR == NR { real = $1 } /tokens_per_step/ { x = $2 / real } END { exit x < 0.99 || x > 1.01 }' read out ||
+        fail "a plan has other tokens a step than the run: $(cat read), $(grep tokens_per out)"
+done
 
 expect 0 train --task translate --data.train copy.tsv $model --train.steps $more_steps --out t
 [ -n "$slow" ] || awk '/^bleu/ { ok = $2 > 50 } END { exit !ok }' out || fail "copying is not learnt"

@@ -39,6 +39,14 @@ both() { # NAME TEST WORD...: trains with the test data, and compares with eval 
 both lm test.txt
 expect 0 train $small --out plain
 same lm/model.safetensors plain/model.safetensors
+# Bits of a character and of a byte are those of the loss, which is of so many tokens: in a text where they differ.
+sed 's/e/é/g; s/ a / — /g' test.txt >accents.txt
+both accents accents.txt --data.tokenizer byte
+awk -F'[:,]' -v characters="$(tail -c +2 accents.txt | LC_ALL=C.UTF-8 wc -m)" -v bytes="$(tail -c +2 accents.txt | wc -c)" '
+    /"tokens":/ { tokens = $2 } /"loss":/ { loss = $2 } /"bits_per_character":/ { c = $2 } /"bits_per_byte":/ { b = $2 }
+    function near(x, y) { return x > 0.999999 * y && x < 1.000001 * y }
+    END { bits = loss * tokens / log(2); exit !(tokens == bytes && near(c * characters, bits) && near(b * bytes, bits) && bytes > 1.05 * characters) }' out ||
+    fail "bits of characters and bytes: $(cat out)"
 both mlm test.txt --task mlm
 both span test.txt --task span --model.source_context 32
 both classify test.tsv --task classify --data.train class.tsv

@@ -105,3 +105,33 @@ cut -f 2 references.tsv >right
 cut -f 1 references.tsv | "$orthant" translate translate >written 2>err
 near "$one" "$(scored bleu)" 0.0005 "bleu of one reference"
 [ "$(sed -n 81,82p written)" = "" ] || fail "something is written for a blank line"
+
+# Rows may have different numbers of references: those that a row lacks change nothing, as if its first were repeated.
+awk -F'\t' '{ printf "{\"source\": \"%s\", \"target\": [\"%s\"%s]}\n", $1, $2, NR % 3 ? ", \"" $3 "\"" : "" }' references.tsv >ragged.jsonl
+awk -F'\t' '{ print NR % 3 ? $3 : $2 }' references.tsv >right2
+references="--ref right --ref right2"
+expect 0 eval translate --data ragged.jsonl --json
+for measure in bleu chrf; do
+    near "$(field $measure)" "$(scored $measure)" 0.0005 "$measure of rows with one or two references"
+done
+
+# Parts by length have the scores of their rows, in the unit of the measure: texts of words, each a token, and an end.
+if command -v python3 >/dev/null; then
+    for task in translate summarize dialogue; do
+        expect 0 eval $task --data references.tsv --columns 1,2 --json
+        cp out answer
+        cut -f 1 references.tsv | "$orthant" translate $task >all 2>err
+        python3 -c 'import json
+for p in json.load(open("answer"))["details"]["breakdown"]: print(p["by"], p["measure"], p["n"], p["value"], p["name"])' >parts
+        [ "$(grep -c '^length' parts)" -ge 3 ] || fail "not three parts by length: $(cat parts)"
+        references="--ref right"
+        while read -r _ measure n value low rest; do
+            high=$(echo "$low $rest" | sed 's/^[0-9]* to \([0-9]*\) tokens$/\1/; s/^\([0-9]*\) tokens$/\1/')
+            awk -F'\t' -v low="$low" -v high="$high" '{ n = split($1, w, " ") + 1 } n >= low && n <= high { print NR }' references.tsv >rows
+            [ "$(wc -l <rows)" -eq "$n" ] || fail "$n rows of $low to $high tokens, but there are $(wc -l <rows)"
+            cut -f 2 references.tsv | awk 'FNR == NR { take[$1]; next } FNR in take' rows - >right
+            awk 'FNR == NR { take[$1]; next } FNR in take' rows all >written
+            near "$value" "$(scored $measure)" 0.0005 "$measure of $task from $low to $high tokens"
+        done <parts
+    done
+fi
