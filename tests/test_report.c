@@ -131,6 +131,31 @@ static void cells(void **state)
     oa_close(c);
 }
 
+/* Cells narrower than their titles, of one line or two: no title is cut. */
+static void titles_are_whole(void **state)
+{
+    static const struct oa_column columns[] = { { "attention", false, true },
+                                                { "a\nlower line", true, false },
+                                                { "an upper line\nb", true, false },
+                                                { "one line", true, false } };
+    struct oa_table t;
+    struct oa_text text;
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    oa_table_init(&t, c, columns, 4);
+    oa_text_init(&text, c);
+    for (int i = 0; i < 4; i++)
+        oa_table_cell(&t, "%d", i);
+    oa_table_text(&t, 0, &text);
+    assert_string_equal(text.s, "                    a  an upper line\n"
+                                "attention  lower line              b  one line\n"
+                                "──────────────────────────────────────────────\n"
+                                "0                   1              2         3\n");
+    oa_text_free(&text);
+    oa_table_free(&t);
+    oa_close(c);
+}
+
 static void shortening(void **state)
 {
     oa_context *c = oa_open(NULL);
@@ -631,6 +656,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
         cmocka_unit_test(cells),
+        cmocka_unit_test(titles_are_whole),
         cmocka_unit_test(shortening),
         cmocka_unit_test(table_fits),
         cmocka_unit_test(terminal_has_100_columns),

@@ -8,6 +8,7 @@
 
 #include "train/train.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -671,6 +672,57 @@ static void test_micro_batches_add_up_to_a_batch(void **state)
     free(whole);
 }
 
+/* Numbers of which no two are equal, each under its name in the file and again when it is read. */
+static void log_lines_have_numbers_under_their_names(void **state)
+{
+    static const struct oa_measure measures[] = {
+        { .name = "loss" }, { .name = "bleu" }, { .name = "chrf" }, { .name = NULL }
+    };
+    static const struct oa_log_line line = { 7,   2.5,      3.25, 0.125, 0.75,  12.5,
+                                             640, measures, 4096, 0.25,  0.375, { 0, 31.5, 62.5 } };
+    static const struct {
+        const char *key;
+        double value;
+    } wanted[] = { { "step", 7 },
+                   { "loss", 2.5 },
+                   { "valid_loss", 3.25 },
+                   { "bleu", 31.5 },
+                   { "chrf", 62.5 },
+                   { "lr", 0.125 },
+                   { "gradient_norm", 0.75 },
+                   { "seconds", 12.5 },
+                   { "tokens", 640 },
+                   { "tokens_per_second", 4096 },
+                   { "communication", 0.25 },
+                   { "communication_hidden", 0.375 } };
+    struct oa_run run = { 0 }, again = { 0 };
+    char *text;
+    size_t length;
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    assert_int_equal(oa_directory_make(c, "test_train_log"), OA_OK);
+    assert_int_equal(oa_log_add(c, "test_train_log", &line, &run), OA_OK);
+    assert_int_equal(oa_file_read(c, "test_train_log/log.jsonl", &text, &length), OA_OK);
+    json_t *root = json_loadb(text, length, 0, NULL);
+    assert_int_equal(json_object_size(root), sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (json_number_value(json_object_get(root, wanted[i].key)) != wanted[i].value)
+            fail_msg("%s is wrong in %s", wanted[i].key, text);
+    assert_int_equal(oa_log_read(c, "test_train_log", measures, &again), OA_OK);
+    assert_int_equal(again.points, 1);
+    assert_memory_equal(&again.curve[0].scores[1], &line.scores[1], 2 * sizeof *line.scores);
+    assert_true(again.curve[0].step == 7 && again.curve[0].train_loss == 2.5 &&
+                again.curve[0].valid_loss == 3.25 && again.curve[0].seconds == 12.5 &&
+                again.curve[0].tokens == 640);
+    json_decref(root);
+    oa_free(text);
+    oa_run_free(&run);
+    oa_run_free(&again);
+    oa_close(c);
+    unlink("test_train_log/log.jsonl");
+    rmdir("test_train_log");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -686,6 +738,7 @@ int main(void)
         cmocka_unit_test(test_going_on_gives_the_same_bits),
         cmocka_unit_test(test_speed_is_of_this_sitting),
         cmocka_unit_test(test_damaged_checkpoints),
+        cmocka_unit_test(log_lines_have_numbers_under_their_names),
         cmocka_unit_test(test_divergence_is_named),
         cmocka_unit_test(test_advice_fits_the_options),
         cmocka_unit_test(test_optimizers_learn),

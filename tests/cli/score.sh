@@ -128,6 +128,10 @@ for words in '--max-order 17' '--char-order 17' '--word-order 17' '--beta 1001' 
     says err "^orthant: ${words% *} is "
 done
 
+# Of an option that is given twice the last value counts.
+expect 0 score accuracy --decimals 2 --decimals 6 --ref expected --hyp found
+says out ' = 0\.400000 (2 of 5)$'
+
 # Text that is tokenised is noticed.
 yes 'a b c .' | head -n 100 >tokenised
 expect 0 score bleu --ref tokenised --hyp tokenised
