@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tokenizer: makes one, and turns text into ids and back. */
 #include "api/api.h"
+#include "tokenizers/text.h"
 
 #include <string.h>
 
@@ -22,11 +23,12 @@ static enum oa_error report_made(oa_context *c, const struct oa_tokenizer *tok, 
 /* The result must not take the place of a text that it was made from. */
 static enum oa_error check_output(oa_context *c, const char *files, const char *path)
 {
-    char *list = oa_copy_text(c, files ? files : ""), *rest = NULL;
+    char *list = oa_copy_text(c, files ? files : ""), *file;
     bool same = false;
-    for (char *file = list ? strtok_r(list, ", ", &rest) : NULL; file;
-         file = strtok_r(NULL, ", ", &rest))
+    for (char *rest = list; rest;) {
+        rest = oa_cut_name(rest, &file);
         same = same || oa_same_file(file, path);
+    }
     oa_free(list);
     if (same)
         return oa_fail(c, OA_ARGUMENT,

@@ -32,10 +32,12 @@ expect 0 tokenizer decode byte.json --data crlf
 # No text that a tokenizer is made from is overwritten by it, whichever of several it is.
 cp text.txt first.txt
 cp text.txt last.txt
-for file in first.txt text.txt last.txt; do
-    expect 2 tokenizer train --kind char --data first.txt,text.txt,last.txt --out $file
+cp text.txt 'of two words.txt'
+cp text.txt whole.txt
+for file in first.txt 'of two words.txt' last.txt; do
+    expect 2 tokenizer train --kind char --data 'first.txt, of two words.txt,last.txt' --out "$file"
     says err "$file is one of the input texts"
-    same $file "$work/text.txt"
+    same "$file" whole.txt
 done
 expect 0 tokenizer encode bpe:400.json --text "the " --json
 says out '"pieces"'
