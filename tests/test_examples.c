@@ -199,6 +199,9 @@ static void bad_tables_are_rejected(void **state)
     write_text("ex.csv", "1,a\n2,\"a\" b\n");
     refused(OA_ANSWER_CLASS, NULL, "ex.csv", NULL, OA_FORMAT,
             "ex.csv, line 2: text after a closing quote");
+    write_text("ex.csv", "1,\"a\nb\"\n2,\"\r\n\nc\"\n3,\"a\" b\n"); /* records of 2, 3, 1 lines */
+    refused(OA_ANSWER_CLASS, NULL, "ex.csv", NULL, OA_FORMAT,
+            "ex.csv, line 6: text after a closing quote");
     write_text("ex.tsv", "\t\n0\ta\n\n1\t \n0\tb");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT, "the same label");
 }

@@ -384,7 +384,7 @@ static void scores_are_those_of_the_steps(void **state)
     expect_refused(context, oa_language_model_step(s, ids, 24, logits), OA_SHAPE,
                    "at most 24 in all (context)");
     assert_int_equal(oa_language_model_step(s, ids, 23, NULL), OA_OK); /* 24: the context is full */
-    expect_refused(context, oa_language_model_step(s, ids, 1, NULL), OA_SHAPE, "1 tokens after 24");
+    expect_refused(context, oa_language_model_step(s, ids, 1, NULL), OA_SHAPE, "1 token after 24");
     ids[0] = (int32_t)shape.vocabulary;
     expect_refused(context, oa_language_model_step(s, ids, 1, NULL), OA_ARGUMENT, "token 0 has id");
     expect_refused(context, oa_language_model_score(model, ids, 2, nats), OA_ARGUMENT,

@@ -161,7 +161,7 @@ enum oa_error oa_language_model_step(oa_language_model_state *s, const int32_t *
     OA_TRY(check_ids(s->model, ids, count));
     if (count < 1 || s->decoding.tokens + (long)count > context)
         return oa_fail(context_of(s->model), OA_SHAPE,
-                       "%zu tokens after %ld: give at least one, and at most %ld in all (context)",
-                       count, s->decoding.tokens, context);
+                       "%zu token%s after %ld: give at least one, and at most %ld in all (context)",
+                       count, oa_plural((double)count), s->decoding.tokens, context);
     return oa_decoding_read(&s->decoding, ids, (long)count, logits);
 }

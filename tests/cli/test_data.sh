@@ -82,6 +82,9 @@ head -c 1 test.txt >one.txt
 expect 2 train $small --data.test one.txt --out refused
 says err 'data.test = one.txt has fewer than 2 tokens'
 [ ! -e refused ] || fail "a refused start left a folder"
+head -c 2 test.txt >two.txt # an input and a target
+expect 0 train $small --data.test two.txt --out two
+says out '^tested          1 token'
 
 # A comparison: means of what its models get from eval; it goes on with the same test data alone.
 compare="compare $small --attention softmax --attention linear --seeds 2 --compare.uniform_baseline off --out c"
