@@ -604,6 +604,52 @@ static void standalone_chart(void **state)
     oa_close(c);
 }
 
+/* The place in a chart of what stands after `mark` and a name's point. */
+static void read_places(const char *svg, const char *mark, int color, const char *format, double *a,
+                        double *b, double *c)
+{
+    char start[80];
+    snprintf(start, sizeof start, "class=\"%s c%d\"", mark, color);
+    const char *at = strstr(svg, start), *end;
+    assert_non_null(at);
+    for (end = strstr(at, "/>"); at < end && sscanf(at, format, a, b, c) < 2; at++)
+        ;
+    assert_true(at < end);
+}
+
+/* Of a point whose intervals reach as far as its neighbours, both ways, the bars end where these
+ * have theirs. */
+static void bars_end_at_the_ends_of_intervals(void **state)
+{
+    const double none = (double)NAN;
+    const struct oa_point points[] = { { "left", 1, none, none, 30, none, 0, false },
+                                       { "right", 8, none, none, 10, none, 1, false },
+                                       { "wide", 2, 1, 8, 20, none, 2, false },
+                                       { "tall", 4, none, none, 20, 10, 3, false } };
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    for (int logarithmic = 0; logarithmic < 2; logarithmic++) {
+        struct oa_text t;
+        double x[2], y[2], from, at, to;
+        oa_text_init(&t, c);
+        oa_svg_points(&(struct oa_point_chart){ .title = "",
+                                                .x_label = "x",
+                                                .y_label = "y",
+                                                .points = points,
+                                                .count = 4,
+                                                .x_log = logarithmic },
+                      &t);
+        for (int i = 0; i < 2; i++)
+            read_places(t.s, "point", i, "cx=\"%lf\" cy=\"%lf\"", &x[i], &y[i], &to);
+        read_places(t.s, "bar", 2, "d=\"M%lf %lfH%lf", &from, &at, &to);
+        assert_true(from == x[0] && to == x[1] && fabs(at - (y[0] + y[1]) / 2) < 0.11);
+        read_places(t.s, "bar", 3, "d=\"M%lf %lfV%lf", &at, &from, &to);
+        assert_true(fmin(from, to) == y[0] && fmax(from, to) == y[1] && at > x[0] && at < x[1]);
+        oa_text_free(&t);
+    }
+    oa_close(c);
+}
+
 static void empty_charts(void **state)
 {
     oa_context *c = oa_open(NULL);
@@ -670,6 +716,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_pages),
         cmocka_unit_test(empty_runs),
         cmocka_unit_test(standalone_chart),
+        cmocka_unit_test(bars_end_at_the_ends_of_intervals),
         cmocka_unit_test(empty_charts),
     };
     if (argc == 3 && strcmp(argv[1], "--write") == 0)

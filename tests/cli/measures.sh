@@ -70,6 +70,10 @@ expect 0 train --task translate --data.train spaced.tsv $model --train.steps 6 -
     --metric chrf --out m
 says m/config.json '"metric": "chrf"'
 says err 'the final model is that of step [246], with the highest chrF2'
+expect 2 train --resume --out m --train.steps 8 --metric bleu
+says err 'm was begun with compare.metric = "chrf", but it is "bleu" now'
+expect 2 train --resume --out m --train.steps 8 --train.eval_tokens 7
+says err 'm was begun with train.eval_tokens = '
 expect 0 train --task translate --data.train spaced.tsv $model --train.steps 2 --metric chrf --out n
 says err 'compare.metric has no effect without train.keep_best or train.patience'
 expect 2 train --task translate --data.train spaced.tsv $model --metric ter --out z
