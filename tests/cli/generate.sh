@@ -97,6 +97,11 @@ same out wanted.prompts
 printf 'To be\n\n' | "$orthant" generate run --interactive --tokens 9 --samples 2 --json >out 2>err || fail "interactive"
 [ "$(grep -c '^{"run": "run", "prompt": ".*", "samples": \[{"seed": .*}\], "interrupted": false}$' out)" -eq 2 ] || fail "not an object a line"
 says out '"prompt": "", "samples": .{"seed": 3,'
+printf 'To be\n\n' | "$orthant" generate run --interactive --tokens 9 --samples 2 --seed 7 >out 2>err || fail "interactive"
+[ "$(grep -c '^==> sample' out)" -eq 4 ] || fail "not four samples"
+for heading in '1 of 2, seed 7' '2 of 2, seed 8' '1 of 2, seed 9' '2 of 2, seed 10'; do
+    says out "^==> sample $heading <==\$"
+done
 expect 0 generate run --interactive
 [ ! -s out ] || fail "no prompt, but text"
 

@@ -21,6 +21,13 @@ expect 0 train --config tiny.yaml --train.steps 3 --train.warmup 4 --out cool
 says err 'train.warmup = 4 exceeds train.steps = 3: the learning rate ends at 0.00075 and never reaches train.lr = 0.001$'
 says cool/log.jsonl '"step": 3, .*"lr": 0.00075,'
 
+# Where none is given it is a tenth of the steps, as help says, and at most 100.
+small="--data.train text.txt --model.layers 1 --model.width 16 --model.heads 2 --model.context 16 --train.batch 2 --quiet"
+for steps in 9:0 40:4 1030:100; do
+    expect 0 train $small --train.steps ${steps%:*} --train.eval_every 0 --out warm-$steps
+    says warm-$steps/config.json "\"warmup\": ${steps#*:},"
+done
+
 expect 0 compare $options --seeds 1 --attention softmax --attention 'linear(map=cos)' --out comparison
 says err "$idle"
 says err "$signs"

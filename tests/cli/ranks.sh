@@ -45,6 +45,9 @@ awk -v tokens=$tokens '$1 ~ /^[1248]$/ && $2 == 8 / $1 { rows++
         if (rate * seconds < 0.98 * tokens || rate * seconds > 1.02 * tokens) wrong = 1
         if ($1 == 1 ? share != 0 : share < 50 || share > 100) wrong = 1 }
     END { exit wrong || rows != 4 }' out || fail "shares or rates of ranks: $(cat out)"
+says out '^Fastest: 1 rank, of those that divide train.accumulate = 8'
+expect 0 plan --config tiny.yaml --model.width 128 --train.accumulate 8 --ranks 8 --cluster.latency 0 --cluster.bandwidth 1000
+says out '^Fastest: 8 ranks, of those'
 
 # A number of ranks that train would refuse is said to be one.
 expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 1
