@@ -74,6 +74,24 @@ assert abs(error) < 5 * 1e-4 * (nonzero / 12) ** 0.5, (error, nonzero)
 END
 fi
 
+# Without positions equal tokens of one text are alike, and those of the two texts of a pair are not: their segments differ.
+if command -v python3 >/dev/null; then
+    awk 'BEGIN { for (i = 0; i < 40; i++) print (i % 2 ? "yes" : "no") "\tab" (i % 3) "\tba" (i % 2) }' >pairs.tsv
+    expect 0 train --config tiny.yaml --task classify --data.train pairs.tsv --data.tokenizer char --model.position none \
+        --train.steps 3 --out segments
+    expect 0 inspect segments --text "abba" --target "ba" --json
+    python3 - <<'END' || fail "segments of a pair: $(cat out)"
+import json
+answer = json.load(open("out"))
+assert answer["tokens"] == ["[CLS]", "a", "b", "b", "a", "[SEP]", "b", "a", "[SEP]"]
+for layer in answer["layers"]:
+    for head in layer["heads"]:
+        rows = head["map"]
+        assert rows[1] == rows[4] and rows[2] == rows[3] and all(row[1] == row[4] and row[2] == row[3] for row in rows)
+        assert rows[1] != rows[7] and rows[2] != rows[6] and rows[5] != rows[8]
+END
+fi
+
 # Layers without a map say so; markup in a text is text.
 expect 0 train --config tiny.yaml --train.steps 5 --model.attention "mixer" --model.layers 1 --out none
 expect 0 inspect none --text "To be"

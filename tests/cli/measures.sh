@@ -125,6 +125,11 @@ for a, b in zip(details["by_class"], scored["by_class"], strict=True):
     parts = {p["measure"]: p for p in details["breakdown"] if p["by"] == "class" and p["name"] == a["label"]}
     assert close(parts["accuracy"]["value"], a["recall"]) and close(parts["f1"]["value"], a["f1"])
     assert parts["accuracy"]["n"] == parts["f1"]["n"] == a["support"] != sum(r[scored["labels"].index(a["label"])] for r in scored["confusion"])
+examples, lines = details["examples"], [line.rstrip("\n").split("\t") for line in open("others.tsv")]
+rows, guesses = [e["row"] for e in examples], open("guesses").read().splitlines()
+assert rows == sorted(set(rows)) and rows[0] < 20 and rows[-1] > 20 and rows != list(range(len(rows))) # drawn from all
+for e in examples:
+    assert [e["reference"], e["source"], e["output"]] == lines[e["row"]] + [guesses[e["row"]]]
 parts = [p for p in details["breakdown"] if p["by"] == "length"]
 assert len(parts) == 2 and sum(p["n"] for p in parts) == 41
 assert close(sum(p["n"] * p["value"] for p in parts), 41 * answer["accuracy"])
