@@ -721,6 +721,29 @@ static void test_bounded_training(void **state)
     oa_tokenizer_close(tok);
 }
 
+/* Of nine words, three once, three twice, one three times and two often, two are left of five: what
+ * is dropped is told with the last bound, 4, of 1, 2 and 4. */
+static void dropped_words_are_counted(void **state)
+{
+    static const char path[] = "test_tokenizers_words.txt";
+    struct oa_reader *r;
+    struct oa_tokenizer *tok;
+    FILE *f = fopen(path, "w");
+    (void)state;
+    fputs(" a b c d d e e f f g g g", f);
+    for (int i = 0; i < 9; i++)
+        fputs(" h i", f);
+    assert_int_equal(fclose(f), 0);
+    expect_ok(oa_reader_open(context, path, &r));
+    expect_ok(oa_tokenizer_train_bounded(context, r, 258, 5, &tok));
+    oa_reader_close(r);
+    oa_tokenizer_close(tok);
+    assert_non_null(strstr(last_notice,
+                           "more than 5 distinct words; 7 that occurred at most 4 times "
+                           "were dropped to bound memory"));
+    remove(path);
+}
+
 static void test_long_words(void **state)
 {
     (void)state;
@@ -783,6 +806,7 @@ int main(void)
         TEST(test_small_words),
         TEST(test_word_without_unknown),
         TEST(test_bounded_training),
+        TEST(dropped_words_are_counted),
         TEST(test_long_words),
         TEST(test_decode_refuses),
     };
