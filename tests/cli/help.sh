@@ -50,6 +50,7 @@ awk '/^Options of the section/ { on = 1 } /^[A-Z]/ && !/^Options/ { on = 0 } !on
     sed -n 's/^ --\([a-z._0-9]*\) [NX] .*; \([-0-9.e]*\) to \([0-9.e+]*\) (default \([^)]*\))$/\1 \2 \3 \4/p
         s/^ --\([a-z._0-9]*\) [NX] .*; at least \([-0-9.e]*\) (default \([^)]*\))$/\1 \2 - \3/p' >ranges
 [ "$(wc -l <ranges)" -ge 35 ] || fail "help has ranges of $(wc -l <ranges) options only"
+[ -z "$slow" ] || sed -i '9,$d' ranges
 while read -r key low high default; do
     for value in $low ${high#-} $default; do
         expect 0 train "--$key=$value" --dump-config
