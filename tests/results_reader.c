@@ -437,6 +437,8 @@ static enum oa_error read_baseline(oa_context *c, const json_t *root, struct oa_
     const char *kind = json_string_value(json_object_get(json_object_get(root, "family"), "kind"));
     int family = kind ? oa_option_choice("compare.family", kind) : OA_FAMILY_AUTO;
     k->family = family < 0 ? OA_FAMILY_AUTO : (enum oa_family_kind)family;
+    const char *test = json_string_value(json_object_get(json_object_get(root, "family"), "test"));
+    k->test = test && strcmp(test, "two-way") == 0 ? OA_TWO_WAY_ERRORS : OA_PAIRED_ERRORS;
     k->sequential = looks && strcmp(looks, "any") == 0;
     if (json_object_get(root, "margin"))
         OA_TRY(get_number(c, root, "", "margin", &k->margin));

@@ -213,8 +213,8 @@ static const char *words_of(const char *verdict, bool terminal)
 }
 
 /* attention, loss, ppl, bits, difference to the baseline, p, verdict, seeds, and described the
- * differences to the lowest and to the uniform baseline; on the terminal no ppl and nothing
- * described */
+ * differences to the lowest and to the uniform baseline, and the retained share; on the terminal
+ * no ppl and bits, and nothing described but the share */
 static void check_results_row(char cells[MOST_CELLS][96], int i, bool terminal)
 {
     const struct carried_judged *j = &carried_to_baseline[i];
@@ -228,7 +228,8 @@ static void check_results_row(char cells[MOST_CELLS][96], int i, bool terminal)
         says_both(cells[at++], carried_loss[i][0], carried_loss[i][1], name);
     if (!terminal)
         says(cells[at++], exp(adjusted_of(i)), "perplexity");
-    says(cells[at++], carried_means[i][9] * adjusted_of(i) / carried_loss[i][0], "bits");
+    if (!terminal)
+        says(cells[at++], carried_means[i][9] * adjusted_of(i) / carried_loss[i][0], "bits");
     if (i == 0)
         assert_string_equal(cells[at], "–");
     else if (j->verdict)
@@ -244,6 +245,9 @@ static void check_results_row(char cells[MOST_CELLS][96], int i, bool terminal)
                                      : i == 0 ? "baseline"
                                               : words_of(j->verdict, terminal));
     assert_int_equal(atoi(cells[at++]), carried_made[i]);
+    if (i < 3)
+        says(cells[terminal ? at : at + 2], carried_to_uniform[i] / carried_to_uniform[0],
+             "retained");
     if (terminal)
         return;
     if (i == carried_reference)
@@ -285,7 +289,7 @@ static void check_tables(const char *text, const char *row, const char *between,
         snprintf(begin, sizeof begin, "\n%s%s ", row, carried_names[i]);
         const char *first = find(text, begin) + 1 + strlen(row),
                    *second = find(first, begin) + 1 + strlen(row);
-        assert_int_equal(split(first, between, cells), terminal ? 7 : 10);
+        assert_int_equal(split(first, between, cells), terminal ? 7 : 11);
         check_results_row(cells, i, terminal);
         assert_int_equal(split(second, between, cells), terminal ? 10 : 11);
         check_cost_row(cells, i, terminal);
@@ -461,6 +465,9 @@ static void check_answers(const char *page, int i)
     begins(cell, i == 0 ? "baseline" : i == 3 ? "failed 1 of 5" : j->verdict, "page, verdict");
     if (j->verdict && isfinite(j->p))
         says(find(cell, "p = ") + 4, j->p, "page, p");
+    at = next_cell(at, cell);
+    if (i < 3) /* of what the baseline gains over the uniform baseline, on the same seeds */
+        says(cell, carried_to_uniform[i] / carried_to_uniform[0], "page, retained");
     at = next_cell(at, cell);
     says(says(cell, carried_means[i][5], "page, speed"), carried_means[i][4], "page, ms/step");
     at = next_cell(at, cell);

@@ -45,6 +45,8 @@ static oa_config *config_of(oa_context *c, const char *const *more)
                                          "1",
                                          "compare.seeds",
                                          "3",
+                                         "compare.test",
+                                         "paired",
                                          "train.lr",
                                          "0.01",
                                          "train.eval_every",

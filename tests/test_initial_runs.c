@@ -164,7 +164,7 @@ static void the_sentence_tells_what_starts_from_what(void **state)
     (void)state;
     struct oa_run runs[3] = { { .seed = 4, .absent = true },
                               { .seed = 5, .absent = true },
-                              { .seed = 6 } };
+                              { .seed = 6, .absent = true } };
     struct oa_initial_run two[] = { { .seed = 4 }, { .seed = 5 } },
                           three[] = { { .seed = 4 }, { .seed = 5 }, { .seed = 6 } };
     struct oa_entry entries[] = {

@@ -369,8 +369,8 @@ static void what_is_open(void **state)
     has(t.s, "worse  ← difference in % points");
     has(t.s, "Differences of accuracy to the highest");
     has(t.s, "The row’s accuracy minus the column’s, seed by seed: above 0 the row is better.");
-    has(t.s, "higher is better. A difference is an attention’s score minus that of the other, so "
-             "above 0 is better.");
+    has(t.s, "higher is better. A difference is one score minus that of the other, so above 0 is "
+             "better.");
     has(t.s, "↗ better");
     has(t.s, "↖ better");
     has(t.s, ">accuracy, %<");

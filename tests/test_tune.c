@@ -654,6 +654,16 @@ static void expect_results(const json_t *root, const struct oa_comparison *k)
     assert_true(number_in(train, "beta1") == 0.9);
 }
 
+/* results.json does not have what was measured on each item. */
+static void forget_items(struct oa_comparison *k)
+{
+    for (int i = 0; i < k->count; i++)
+        for (int s = 0; s < k->seeds; s++) {
+            oa_items_free(&k->entries[i].runs[s].items);
+            k->entries[i].runs[s].items = (struct oa_items){ 0 };
+        }
+}
+
 /* results.json read back makes the same file and the same page. */
 static void expect_round_trip(oa_context *c, const char *json, const char *page)
 {
@@ -673,10 +683,11 @@ static void expect_round_trip(oa_context *c, const char *json, const char *page)
     oa_comparison_free(&back);
 }
 
-static void expect_reports(oa_context *c, const struct oa_comparison *k)
+static void expect_reports(oa_context *c, struct oa_comparison *k)
 {
     struct oa_summary s;
     struct oa_text json, page;
+    forget_items(k);
     assert_int_equal(oa_summary_make(c, k, &s), OA_OK);
     assert_non_null(
         strstr(s.conclusion,
@@ -777,6 +788,7 @@ static void test_each_seed_tunes_for_itself(void **state)
     for (int entry = 0; entry < k.count; entry++)
         for (int seed = 0; seed < 3; seed++)
             expect_own_tuning(c, &k, entry, seed);
+    forget_items(&k);
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
     oa_text_init(&json, c);
     oa_text_init(&page, c);

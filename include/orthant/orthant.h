@@ -348,7 +348,7 @@ struct oa_pack_files {
     const char *tokenizer; /* as data.tokenizer */
     const char *documents; /* "files", "lines", "json"; NULL = "auto": by the names */
     const char *column;    /* member of a JSON object that has the text; NULL = "text" */
-    const char *end;       /* special token after each document; NULL = "<|endoftext|>", "" = none */
+    const char *end; /* special token after each document; NULL = "<|endoftext|>", "" = none */
     uint64_t shard_tokens; /* a shard ends with the first document that reaches it; 0 = 64 Mi */
     long reserved[4];
 };

@@ -105,8 +105,8 @@ struct oa_comparison {
     double level;                /* that any of the judged intervals misses; 0: 0.05 */
     double margin;               /* of practical equivalence, in the metric's unit; 0: none */
     bool random_items; /* verdicts are over seeds and items, which every run has in the metric */
-    struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, nats */
-    int metric;                  /* number of the one that the comparison is about */
+    struct oa_measure *measures;   /* of the task, ended by name NULL; NULL: the loss alone, nats */
+    int metric;                    /* number of the one that the comparison is about */
     struct oa_threshold threshold; /* of a solved task */
     struct oa_tuning tuning;
     struct oa_until until;

@@ -279,10 +279,10 @@ void oa_comparison_set_initial_run(const struct comparison_session *t, int entry
 static void add_shared_seeds(const struct oa_entry *e, int seeds, struct oa_text *out)
 {
     const char *before = "of ";
-    int made = oa_runs_made(e, seeds);
-    for (int s = 0; s < (made ? made : seeds); s++) {
+    bool none = oa_runs_made(e, seeds) == 0;
+    for (int s = 0; s < seeds; s++) {
         long seed = (long)e->runs[s].seed;
-        if (oa_initial_run_of(e, seed)->seed == seed)
+        if ((e->runs[s].absent && !none) || oa_initial_run_of(e, seed)->seed == seed)
             continue;
         oa_text_printf(out, "%s%ld", before, seed);
         before = ", ";

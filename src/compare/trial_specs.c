@@ -117,7 +117,7 @@ enum oa_error oa_trial_check_plans(struct comparison_session *t)
 /* ---- what it costs ---- */
 
 /* Runs of the comparison that are known to be made. */
-static long count_runs(const struct comparison_session *t)
+static long count_comparison_runs(const struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
     return t->out->count * (o->compare_until_resolved ? o->compare_seeds : t->out->seeds);
@@ -137,20 +137,21 @@ void oa_tuning_log_times(struct comparison_session *t)
         runs += (double)t->steps[entry];
     }
     double step = (oa_clock() - all->began) / all->made, share = (double)t->out->count;
-    long tunings = t->out->tuning.per_seed ? count_runs(t) : t->out->count;
+    long tunings = t->out->tuning.per_seed ? count_comparison_runs(t) : t->out->count;
     trials *= (double)first / share * (double)tunings / share;
     oa_log(t->c, 2,
            "tuning: about %s, and %s for the %ld runs of the comparison, by the first %ld runs",
            oa_number_seconds(tuning, step * trials),
-           oa_number_seconds(comparison, step * runs * (double)count_runs(t) / share),
-           count_runs(t), first);
+           oa_number_seconds(comparison, step * runs * (double)count_comparison_runs(t) / share),
+           count_comparison_runs(t), first);
 }
 
 enum oa_error oa_comparison_tune_announce(struct comparison_session *t)
 {
     const struct oa_tuning *tuning = &t->out->tuning;
     double trials = 0, runs = 0;
-    long each = (long)tuning->grid.cells * tuning->seeds, seeds = count_runs(t) / t->out->count;
+    long each = (long)tuning->grid.cells * tuning->seeds,
+         seeds = count_comparison_runs(t) / t->out->count;
     char a[OA_NUMBER], b[OA_NUMBER];
     struct oa_text line;
     if (!oa_comparison_tuned(t))
@@ -176,7 +177,7 @@ enum oa_error oa_comparison_tune_announce(struct comparison_session *t)
                    oa_number_si(a, trials));
     if (tuning->extend)
         oa_text_printf(&line, ", more where the best is at an edge");
-    oa_text_printf(&line, "; the comparison: %ld runs", count_runs(t));
+    oa_text_printf(&line, "; the comparison: %ld runs", count_comparison_runs(t));
     if (!oa_comparison_by_time(t))
         oa_text_printf(&line, " with %s FLOPs", oa_number_si(b, runs));
     oa_log(t->c, 2, "%s", line.s ? line.s : "");

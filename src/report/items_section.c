@@ -101,7 +101,7 @@ void oa_items_sentence(const struct oa_comparison *k, const struct oa_summary *s
 {
     struct item_row r;
     int disagree = 0;
-    if (!find_typical_row(k, s, out->context, &r))
+    if (k->imported || !find_typical_row(k, s, out->context, &r))
         return;
     if (r.items.state != OA_ITEMS_KNOWN) {
         add_lack(k, r.items.state, out);

@@ -55,9 +55,8 @@ enum oa_error oa_measure_find(oa_context *c, const char *option, const struct oa
     oa_text_init(&known, c);
     for (int i = 0; i < count; i++)
         oa_text_printf(&known, "%s%s", i ? ", " : "", task->measures[i].name);
-    enum oa_error e =
-        oa_fail(c, OA_ARGUMENT, "%s: the task %s has no measure \"%s\"; it has: %s", option,
-                task->name, wanted, known.s ? known.s : "");
+    enum oa_error e = oa_fail(c, OA_ARGUMENT, "%s: the task %s has no measure \"%s\"; it has: %s",
+                              option, task->name, wanted, known.s ? known.s : "");
     oa_text_free(&known);
     return e;
 }

@@ -63,7 +63,7 @@ options="--config tiny.yaml --train.steps 4 --seeds 2 --quiet --attention softma
 expect 0 compare $options --out fair
 expect 0 compare $options --compare.vary each --compare.vary_seeds 2 --train.seed 5 --out comparison
 expect 2 compare $options --out comparison
-untouched comparison 1 'heads' compare $options --model.heads 3
+untouched comparison 2 'heads' compare $options --model.heads 3
 untouched comparison 2 'comparison contains no run (no config.json)' train $short
 expect 2 compare $options --resume --overwrite --out comparison
 expect 0 compare $options --overwrite --out comparison
