@@ -93,9 +93,9 @@ static const struct flag flags[] = {
       .words = "baseline|pairs" },
     { .name = "test",
       .argument = "NAME",
-      .fallback = "two-way",
+      .fallback = "paired",
       .help = "standard error of a difference of paired runs: from the two systems alone (paired t "
-              "test), or from the variance of each system's own, estimated from all of them",
+              "test), or from the table of all systems and seeds",
       .words = "paired|two-way" },
     { .name = "level",
       .argument = "P",

@@ -257,13 +257,17 @@ static void log_trial_remarks(const struct comparison_session *t, int entry)
 static enum oa_error refuse_diverged(const struct comparison_session *t, int entry, int tuning)
 {
     const struct oa_entry *e = &t->out->entries[entry];
+    const struct oa_tuned *u = &e->tuned[tuning];
+    const char *failure = "a score that is not finite";
+    for (int i = u->grid.cells * t->out->tuning.seeds; i-- > 0;)
+        failure = u->trials[i].failed ? u->trials[i].failure : failure;
     char seed[32], of_seed[64] = "";
     if (seed_key(t, tuning, seed))
         snprintf(of_seed, sizeof of_seed, " in the tuning of seed %s", seed);
     return oa_fail(t->c, OA_DIVERGED,
                    "compare.tune: \"%s\" diverged with every value%s: try other values in "
                    "another --out, or leave the attention out. The first failure: %.400s",
-                   oa_entry_name(e), of_seed, e->tuned[tuning].trials[0].failure);
+                   oa_entry_name(e), of_seed, failure);
 }
 
 /* {"train.lr": "0.01"} as "train.lr=0.01". */
@@ -276,7 +280,7 @@ static void add_recorded(const json_t *values, struct oa_text *out)
                        json_is_string(value) ? json_string_value(value) : "?");
 }
 
-/* A choice of an earlier call stays, since runs of the comparison have it. */
+/* Fails if the folder records another choice: existing runs were trained with it. */
 static enum oa_error choose_cell(struct comparison_session *t, const struct wanted_tuning *w,
                                  bool *changed)
 {

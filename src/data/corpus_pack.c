@@ -14,11 +14,13 @@
 #include "data/packed_corpus.h"
 #include "tokenizers/word_table.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { PORTION = 1 << 20, NAME = 32 };
+enum { PORTION = 1 << 20, NAME = 32, MOST_THREADS = 64 };
 
 /* A piece of a document, in the portion's text, and its ids. */
 struct packed_piece {
@@ -72,18 +74,23 @@ static enum oa_error no_memory(oa_context *c)
     return oa_fail(c, OA_NO_MEMORY, "out of memory for the record of a corpus");
 }
 
-/* What the corpus is made of: a packing is continued only with the same. */
+/* Identifies the input: a packing is continued only if this is equal. */
 static json_t *request_json(const struct packing *p, const struct oa_digest *tokenizer)
 {
-    json_t *files = json_array();
-    for (int i = 0; i < oa_documents_file_count(p->documents); i++)
-        json_array_append_new(files,
-                              json_stringn_nocheck(oa_documents_file(p->documents, i),
-                                                   strlen(oa_documents_file(p->documents, i))));
+    json_t *files = json_array(), *sizes = json_array(), *changed = json_array();
+    for (int i = 0; i < oa_documents_file_count(p->documents); i++) {
+        const char *name = oa_documents_file(p->documents, i);
+        struct stat about = { 0 };
+        stat(name, &about);
+        json_array_append_new(files, json_stringn_nocheck(name, strlen(name)));
+        json_array_append_new(sizes, json_integer(about.st_size));
+        json_array_append_new(changed, json_integer(about.st_mtim.tv_sec));
+    }
     static const char *const kinds[] = { "auto", "files", "lines", "json" };
-    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:I}", "tokenizer", tokenizer->hex, "files", files,
-                     "documents", kinds[p->r->kind], "column", p->r->column, "end", p->r->end,
-                     "shard_ids", (json_int_t)p->r->shard_ids);
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:s, s:I}", "tokenizer", tokenizer->hex,
+                     "files", files, "sizes", sizes, "changed", changed, "documents",
+                     kinds[p->r->kind], "column", p->r->column, "end", p->r->end, "shard_ids",
+                     (json_int_t)p->r->shard_ids);
 }
 
 static json_t *record_of(const struct packing *p, json_t *request)
@@ -123,10 +130,11 @@ static enum oa_error read_packing_record(struct packing *p, json_t *request)
     OA_TRY(oa_checksummed_read(p->c, path, "remove the folder to pack again", &record));
     enum oa_error e = OA_OK;
     if (!json_equal(json_object_get(record, "request"), request))
-        e = oa_fail(p->c, OA_ARGUMENT,
-                    "%s has an interrupted packing of other files or with another tokenizer: give "
-                    "the same to continue it, or remove the folder",
-                    p->r->folder);
+        e = oa_fail(
+            p->c, OA_ARGUMENT,
+            "%s has an interrupted packing of other files, of files that have changed since, or "
+            "with another tokenizer: give the same to continue it, or remove the folder",
+            p->r->folder);
     p->tokens = number_in(record, "tokens");
     p->skip = p->count = number_in(record, "documents");
     p->characters = number_in(record, "characters");
@@ -154,12 +162,13 @@ static enum oa_error open_shard(struct packing *p)
     s->digest = oa_digest_begin(p->c);
     if (!s->digest)
         return OA_NO_MEMORY;
+    s->documents = s->ids = (struct oa_new_file){ .context = p->c, .fd = -1 };
     s->open = true;
     OA_TRY(oa_new_file_open(&s->documents, p->c, s->index_path));
     return oa_new_file_open(&s->ids, p->c, s->path);
 }
 
-/* Unless so_far is OA_OK nothing is left of it. */
+/* Discards the shard unless so_far is OA_OK. */
 static enum oa_error close_shard(struct packing *p, enum oa_error so_far)
 {
     struct shard_file *s = &p->shard;
@@ -257,9 +266,9 @@ static void *encode_part(void *argument)
 
 static enum oa_error encode_portion(struct packing *p)
 {
-    struct encoding_part part[64];
-    pthread_t thread[64];
-    bool started[64] = { false };
+    struct encoding_part part[MOST_THREADS];
+    pthread_t thread[MOST_THREADS];
+    bool started[MOST_THREADS] = { false };
     enum oa_error e = OA_OK;
     size_t at = 0;
     for (int w = 0; w < p->threads; w++) {
@@ -346,14 +355,14 @@ static enum oa_error pack_all(struct packing *p, json_t *request)
                        "%s: the files have %llu documents, fewer than the %llu of the interrupted "
                        "packing; they have changed: remove the folder to pack them again",
                        p->r->folder, (unsigned long long)skipped, (unsigned long long)p->skip);
-    return close_shard(p, OA_OK);
+    return OA_OK;
 }
 
 /* ---- opening ---- */
 
 static enum oa_error open_encoders(struct packing *p, const char *tokenizer)
 {
-    p->threads = oa_thread_count(p->c) < 64 ? oa_thread_count(p->c) : 64;
+    p->threads = oa_thread_count(p->c) < MOST_THREADS ? oa_thread_count(p->c) : MOST_THREADS;
     p->encoder = oa_alloc(p->c, (size_t)p->threads * sizeof(struct oa_tokenizer *));
     p->worker = oa_alloc(p->c, (size_t)p->threads * sizeof(oa_context *));
     if (!p->encoder || !p->worker)
@@ -368,15 +377,31 @@ static enum oa_error open_encoders(struct packing *p, const char *tokenizer)
     return OA_OK;
 }
 
-/* A finished corpus is not overwritten. */
+/* Is there anything but hidden files, such as the lock? */
+static bool has_files(const char *folder)
+{
+    DIR *d = opendir(folder);
+    bool found = false;
+    for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d))
+        found = e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Neither a finished corpus nor anything else is overwritten. */
 static enum oa_error check_folder(const struct packing *p)
 {
-    char path[OA_OPTION_TEXT];
-    OA_TRY(path_in(p, OA_CORPUS_RECORD, path, sizeof path));
-    return oa_file_exists(path)
-               ? oa_fail(p->c, OA_ARGUMENT, "%s has a packed corpus: choose another folder",
-                         p->r->folder)
-               : OA_OK;
+    char corpus[OA_OPTION_TEXT], begun[OA_OPTION_TEXT];
+    OA_TRY(path_in(p, OA_CORPUS_RECORD, corpus, sizeof corpus));
+    OA_TRY(path_in(p, OA_PACKING_RECORD, begun, sizeof begun));
+    if (oa_file_exists(corpus))
+        return oa_fail(p->c, OA_ARGUMENT, "%s has a packed corpus: choose another folder",
+                       p->r->folder);
+    return oa_file_exists(begun) || !has_files(p->r->folder)
+               ? OA_OK
+               : oa_fail(p->c, OA_ARGUMENT, "%s has other files: choose another folder",
+                         p->r->folder);
 }
 
 static enum oa_error pack_into_folder(struct packing *p)
@@ -391,18 +416,18 @@ static enum oa_error pack_into_folder(struct packing *p)
     json_t *request = request_json(p, &digest);
     enum oa_error e = request ? read_packing_record(p, request) : no_memory(p->c);
     if (e == OA_OK)
+        e = write_packing_record(p, request, OA_PACKING_RECORD);
+    if (e == OA_OK)
         e = path_in(p, "tokenizer.json", path, sizeof path);
     if (e == OA_OK)
         e = oa_tokenizer_save(p->c, p->tok, path);
     if (e == OA_OK)
         e = open_encoders(p, path);
     if (e == OA_OK)
-        e = write_packing_record(p, request, OA_PACKING_RECORD);
-    if (e == OA_OK)
         e = close_shard(p, pack_all(p, request));
     if (e == OA_OK && p->count == 0)
         e = oa_fail(p->c, OA_ARGUMENT, "%s has no text", p->r->files);
-    if (e == OA_OK)
+    if (e == OA_OK && json_object_del(request, "changed") == 0) /* of no use any more */
         e = write_packing_record(p, request, OA_CORPUS_RECORD);
     if (e == OA_OK && path_in(p, OA_PACKING_RECORD, path, sizeof path) == OA_OK)
         remove(path);

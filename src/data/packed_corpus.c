@@ -77,7 +77,8 @@ static void close_record(struct corpus_record *r)
     json_decref(r->json);
 }
 
-/* The names are plain: a stranger's folder opens nothing outside of it. */
+/* Rejects names with "/" or a leading ".", so that a record cannot refer to files outside of its
+ * folder. */
 static bool is_shard_name(const char *name, const char *end)
 {
     size_t n = strlen(name), tail = strlen(end);
@@ -115,7 +116,10 @@ static enum oa_error read_record(oa_context *c, const char *folder, struct corpu
     const char *format = json_string_value(json_object_get(r->json, "format"));
     json_t *shards = json_object_get(r->json, "shards");
     int width = (int)json_integer_value(json_object_get(r->json, "width"));
-    if (!format || strcmp(format, OA_CORPUS_FORMAT) != 0 || (width != 2 && width != 4))
+    if (width != 2 && width != 4)
+        return oa_fail(c, OA_FORMAT, "%s: the width of an id is %d bytes, not 2 or 4; %s", path,
+                       width, remedy);
+    if (!format || strcmp(format, OA_CORPUS_FORMAT) != 0)
         return oa_fail(c, OA_FORMAT, "%s: the format is \"%s\", not \"%s\"; %s", path,
                        format ? format : "", OA_CORPUS_FORMAT, remedy);
     r->shard = oa_alloc(c, (json_array_size(shards) + 1) * sizeof *r->shard);
@@ -212,11 +216,13 @@ static enum oa_error split_packed(const struct oa_tokenizer *tok, const struct c
     enum oa_error e = OA_OK;
     if (fraction > 0)
         e = cut_at_document(c, r, (uint64_t)floor((double)all * (1 - fraction)), &cut);
-    if (e == OA_OK && fraction > 0 && (cut == 0 || cut == all))
-        e = oa_fail(c, OA_ARGUMENT,
-                    "%s has too few documents to hold out %s of it: give data.valid, or "
-                    "data.valid_fraction 0",
-                    r->folder, oa_real_text(fraction).s);
+    if (e == OA_OK && fraction > 0 && (cut == 0 || cut == all)) {
+        cut = (uint64_t)floor((double)all * (1 - fraction));
+        oa_log(c, 0,
+               "%s has too few documents to hold out whole ones: the validation text begins within "
+               "a document",
+               r->folder);
+    }
     if (e == OA_OK)
         e = packed_side(c, store, 0, cut, name, train);
     if (e == OA_OK && cut < all)

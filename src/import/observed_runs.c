@@ -48,15 +48,19 @@ static int by_run_and_step(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Seeds are given to all or to none; values without seed and step are runs of their own. */
+/* Seeds, and steps, are given to all or to none; values without both are runs of their own. */
 static enum oa_error number_unlabelled(struct oa_observations *o, bool *labelled, bool *steps)
 {
-    const struct oa_observation *without = NULL;
+    const struct oa_observation *without = NULL, *stepless = NULL;
     for (size_t i = 0; i < o->count; i++) {
         *labelled |= o->at[i].seed >= 0;
         *steps |= !isnan(o->at[i].step);
         without = o->at[i].seed < 0 ? &o->at[i] : without;
+        stepless = isnan(o->at[i].step) ? &o->at[i] : stepless;
     }
+    if (*steps && stepless)
+        return oa_fail(o->context, OA_FORMAT, "%s:%lu: the step is missing, which others have",
+                       o->request->paths[stepless->path], stepless->line);
     if (*labelled && without)
         return oa_fail(o->context, OA_FORMAT, "%s:%lu: the seed is missing, which others have",
                        o->request->paths[without->path], without->line);

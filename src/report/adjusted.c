@@ -68,10 +68,12 @@ static bool has_most_seeds(const struct oa_summary *s, int i)
     return true;
 }
 
-static bool uneven(const struct oa_summary *s)
+/* Imported runs of two attentions may be as many and of other seeds. */
+static bool uneven(const struct oa_comparison *k, const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (has_row(s, i) && !has_most_seeds(s, representative(s, i)))
+        if (has_row(s, i) && (!has_most_seeds(s, representative(s, i)) ||
+                              (k->imported && s->entries[i].made < s->seeds)))
             return true;
     return false;
 }
@@ -81,7 +83,7 @@ static bool uneven(const struct oa_summary *s)
 static bool mark(const struct oa_comparison *k, struct oa_summary *s)
 {
     bool any = false;
-    s->uneven = !k->unpaired && uneven(s);
+    s->uneven = !k->unpaired && uneven(k, s);
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
         e->plain = k->unpaired || (!s->uneven && (e->failed || has_most_seeds(s, i)));

@@ -133,7 +133,8 @@ static bool is_table_row(const struct oa_comparison *k, const struct oa_summary 
            s->entries[entry].twin < 0;
 }
 
-/* The variance of each row of the table [entries]; NaN: it is none. Returns the number of rows. */
+/* variance [entries]: that of each entry in the table, NaN for others. *rows: entries in the table;
+ * with fewer than 3 there is no estimate. */
 static enum oa_error estimate_variances(oa_context *c, const struct oa_comparison *k,
                                         const struct oa_summary *s, double *variance, int *rows)
 {

@@ -138,6 +138,8 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
     for (int i = 0; i < s->count; i++) {
         struct oa_against a = against_fixed(k, s, i, fixed);
         int seeds = a.verdict == OA_AGAINST_UNRESOLVED ? seeds_to_settle(k, &a) : OA_SEEDS_CAP + 1;
+        if (seeds <= a.difference.n) /* these did not settle it */
+            seeds = a.difference.n + 1;
         if (seeds > OA_SEEDS_CAP)
             continue;
         add_runs(k, s, i, seeds, r);
@@ -204,12 +206,16 @@ static double faster(const struct oa_comparison *k, const struct oa_summary *s, 
     return ratio > 1 ? ratio : NAN;
 }
 
+/* How many times as fast as `other`, also below 1; NaN: no difference was shown. */
 static double speed_of(const struct oa_comparison *k, const struct oa_summary *s, int i, int other)
 {
-    double ratio =
-        oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds).value;
-    return isfinite(ratio) ? ratio
-                           : s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
+    struct oa_range r =
+        oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds);
+    if (r.low <= 1 && r.high >= 1)
+        return NAN;
+    return isfinite(r.value)
+               ? r.value
+               : s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
 }
 
 /* What is to be used instead of a baseline must be better than it, too. */

@@ -2,10 +2,11 @@
  *
  * Simultaneous intervals and the verdicts that follow from them. Half the width of each is
  *
- *     t(1 - 0.05/(2 m), df) · se,      m comparisons of the family,
+ *     t(1 - level/(2 m), df) · se,      m comparisons of the family,
  *
  * so that by Bonferroni's inequality all m contain their true differences with a probability of
- * 95 %. In a sequential family the half width is that of anytime.c at the same level 0.05/m.
+ * 1 - level or more. In a sequential family the half width is that of anytime.c at the same
+ * level/m.
  */
 #include "statistics/family.h"
 
@@ -116,7 +117,7 @@ void oa_family_judge(const struct oa_family *f, struct oa_against *a, int n)
         judge_one(f, &a[i]);
 }
 
-/* Power grows with the noncentrality. */
+/* By bisection: power increases with the noncentrality. */
 double oa_detectable(double level, int comparisons, double df)
 {
     static const double power = 0.8;

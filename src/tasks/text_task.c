@@ -25,13 +25,25 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
     return OA_OK;
 }
 
-/* A packed corpus has its own; "char" is the default of the option. */
-static enum oa_error open_tokenizer(oa_context *c, const struct oa_options *o,
-                                    struct oa_tokenizer **out)
+/* That of the packed corpus. "char" is the default of the option; another tokenizer must agree. */
+static enum oa_error open_packed_tokenizer(oa_context *c, const struct oa_options *o,
+                                           struct oa_tokenizer **out)
 {
-    return oa_is_packed_corpus(o->data_train) && strcmp(o->data_tokenizer, "char") == 0
-               ? oa_packed_tokenizer(c, o->data_train, out)
-               : oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, out);
+    struct oa_tokenizer *given;
+    const char *spec = o->data_tokenizer;
+    OA_TRY(oa_packed_tokenizer(c, o->data_train, out));
+    if (strcmp(spec, "char") == 0)
+        return OA_OK;
+    if (!oa_file_exists(spec) && strcmp(spec, "byte") != 0)
+        return oa_fail(c, OA_ARGUMENT, "%s has its own tokenizer: leave data.tokenizer = %s out",
+                       o->data_train, spec);
+    OA_TRY(oa_tokenizer_open(c, spec, NULL, NULL, &given));
+    bool same = oa_tokenizers_agree(given, *out);
+    oa_tokenizer_close(given);
+    return same ? OA_OK
+                : oa_fail(c, OA_ARGUMENT,
+                          "%s was packed with another tokenizer than %s: leave data.tokenizer out",
+                          o->data_train, spec);
 }
 
 static enum oa_error open_corpus(oa_context *c, const struct oa_options *o, struct oa_workload *out)
@@ -45,7 +57,11 @@ enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o,
                                 const char *const *special, long sentinels, struct oa_workload *out)
 {
     int32_t id;
-    OA_TRY(open_tokenizer(c, o, &out->tokenizer));
+    if (oa_is_packed_corpus(o->data_train))
+        OA_TRY(open_packed_tokenizer(c, o, &out->tokenizer));
+    else
+        OA_TRY(
+            oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
     for (; *special; special++)
         OA_TRY(oa_tokenizer_add_special(out->tokenizer, *special, &id));
     for (long i = 0; i < sentinels; i++) {

@@ -92,6 +92,14 @@ expect 2 data pack --data bad.jsonl --tokenizer bpe:300 --out x
 says err 'give a tokenizer.json'
 expect 2 train --config tiny.yaml --data.train single --data.tokenizer byte --out x
 says err 'packed with another tokenizer'
+expect 0 train --config tiny.yaml --quiet --data.train single --data.tokenizer t.json --out third
+same third/model.safetensors run/model.safetensors
+expect 2 train --config tiny.yaml --data.train single --data.tokenizer bpe:300 --out x
+says err 'has its own tokenizer'
+mkdir mine
+echo mine >mine/notes
+expect 2 data pack --data long.txt --tokenizer t.json --out mine
+says err 'mine has other files'
 cp -r single broken
 rm broken/corpus.json
 cp single/corpus.json broken/packing.json
