@@ -269,7 +269,8 @@ static void no_interval_contradicts_its_verdict(void **state)
         oa_summary_free(&s);
     }
     oa_close(c);
-    assert_true(seen[0] > 0 && seen[1] > 0 && seen[2] > 0 && seen[3] > 0); /* all kinds were met */
+    assert_true(short_form() || (seen[0] > 0 && seen[1] > 0 && seen[2] > 0 &&
+                                 seen[3] > 0)); /* all kinds were met */
     assert_true(printed[0] > 2 * trials && printed[1] > trials / 2 && printed[2] > trials / 8);
 }
 

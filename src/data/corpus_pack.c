@@ -129,7 +129,12 @@ static enum oa_error read_packing_record(struct packing *p, json_t *request)
         return OA_OK;
     OA_TRY(oa_checksummed_read(p->c, path, "remove the folder to pack again", &record));
     enum oa_error e = OA_OK;
-    if (!json_equal(json_object_get(record, "request"), request))
+    bool same = json_equal(json_object_get(record, "request"), request);
+    if (!same && json_array_size(json_object_get(record, "shards")) == 0) {
+        json_decref(record); /* nothing was packed yet */
+        return OA_OK;
+    }
+    if (!same)
         e = oa_fail(
             p->c, OA_ARGUMENT,
             "%s has an interrupted packing of other files, of files that have changed since, or "
