@@ -37,8 +37,8 @@ bool oa_is_packed_corpus(const char *name);
 /* The tokenizer.json of the folder. */
 enum oa_error oa_packed_tokenizer(oa_context *c, const char *folder, struct oa_tokenizer **out);
 /* Splits the corpus before the first document at or after the first ⌊tokens · (1 − fraction)⌋
- * tokens, or there if no document follows: train, then valid. fraction 0: valid stays empty. OA_ARGUMENT: `tok` is another tokenizer
- * than that of the folder. */
+ * tokens, or there if no document follows: train, then valid. fraction 0: valid stays empty.
+ * OA_ARGUMENT: `tok` is another tokenizer than that of the folder. */
 enum oa_error oa_packed_corpus_open(const struct oa_tokenizer *tok, const char *folder,
                                     double fraction, const char *name, struct oa_tokens *train,
                                     struct oa_tokens *valid);
