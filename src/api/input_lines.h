@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lines that a trained model reads, one after the other: taken in blocks, encoded, counted. One
- * that cannot be read is said, and nothing is encoded for it. */
+ * that cannot be read is reported and not encoded. */
 #ifndef ORTHANT_API_INPUT_LINES_H
 #define ORTHANT_API_INPUT_LINES_H
 

@@ -43,7 +43,7 @@ enum oa_error oa_observe_sheet(struct oa_observations *o, const struct oa_sheet 
 enum oa_error oa_observe_events(struct oa_observations *o, int path);
 
 /* run_names.c: "adam/seed-3", "adam_3", "adam (run 3)": *system is the length of "adam", *seed
- * begins at the digits, of which there are *digits. False: the name does not end in a seed. */
+ * starts at the digits, of which there are *digits. False: the name does not end in a seed. */
 bool oa_split_run_name(const char *name, size_t *system, const char **seed, size_t *digits);
 /* Where no seed is known and every system has one run only, systems are names of runs: splits
  * them. */

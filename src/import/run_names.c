@@ -69,7 +69,7 @@ static enum oa_error refuse_names(struct oa_observations *o, const char *without
 {
     return oa_fail(o->context, OA_ARGUMENT,
                    "the run name '%s' does not end in a seed, as 'name-seed1' does, so system and "
-                   "seed cannot be told apart; name runs so, or give a column of seeds with --seed",
+                   "seed cannot be distinguished; name runs so, or give a column of seeds with --seed",
                    without);
 }
 

@@ -9,7 +9,7 @@
  *     PRECISION, ACT_TYPE, REAL_TYPE, NAME(f)
  *     BLOCK_*          block sizes of matrix products, see gemm_template.h
  *
- * What each function means is said in kernels.h. Sums run from the first element to the last. */
+ * kernels.h documents the functions. Sums run from the first element to the last. */
 #include "base/processor.h"
 #include "kernels/attention_tile.h"
 #include "kernels/gemm_template.h"

@@ -46,7 +46,7 @@ expect 0 compare $options --attention softmax --attention 'local(window=32)' --a
 says_wrapped out 'local(window=32) is identical to softmax'
 says twins/results.json '"identical_with": 0'
 
-# What the seeds can show is said before anything is trained.
+# The detectable difference is printed before anything is trained.
 brief="--config tiny.yaml --train.steps 2 --attention softmax --attention linear --out announced"
 expect 0 compare $brief --seeds 2
 says err '^2 seeds give estimates and no verdicts: use at least 5'
