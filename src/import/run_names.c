@@ -67,10 +67,11 @@ static bool each_has_one_run(const struct oa_observations *o)
 
 static enum oa_error refuse_names(struct oa_observations *o, const char *without)
 {
-    return oa_fail(o->context, OA_ARGUMENT,
-                   "the run name '%s' does not end in a seed, as 'name-seed1' does, so system and "
-                   "seed cannot be distinguished; name runs so, or give a column of seeds with --seed",
-                   without);
+    return oa_fail(
+        o->context, OA_ARGUMENT,
+        "the run name '%s' does not end in a seed, as 'name-seed1' does, so system and "
+        "seed cannot be distinguished; name runs so, or give a column of seeds with --seed",
+        without);
 }
 
 enum oa_error oa_split_runs(struct oa_observations *o)
