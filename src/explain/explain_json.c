@@ -73,10 +73,11 @@ static json_t *option_object(oa_context *c, const struct oa_argument *a)
         oa_json_append(c, choices, json_stringn(w, n));
         w += n;
     }
-    oa_json_set(c, object, "choices", choices);
-    oa_json_set(c, object, "default", a->fallback ? json_string(a->fallback) : json_null());
-    if (a->choices)
-        oa_json_set(c, object, "default", json_incref(json_array_get(choices, 0)));
+    json_t *fallback = a->choices    ? json_incref(json_array_get(choices, 0))
+                       : a->fallback ? json_string(a->fallback)
+                                     : json_null();
+    oa_json_set(c, object, "choices", choices); /* which are gone if there is no memory */
+    oa_json_set(c, object, "default", fallback);
     return object;
 }
 
