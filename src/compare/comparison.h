@@ -143,6 +143,10 @@ void oa_comparison_free(struct oa_comparison *comparison);
 const struct oa_measure *oa_compared_measure(const struct oa_comparison *k);
 /* Borrowed; NULL past the end. */
 const struct oa_measure *oa_comparison_measure(const struct oa_comparison *k, int i);
+/* Tunings of each attention: one for each seed, or one. */
+int oa_tunings(const struct oa_comparison *k);
+/* The one that the run of that attention and seed (from 0) has its values from. */
+struct oa_tuned *oa_tuned_of(const struct oa_comparison *k, int entry, int seed);
 /* The score of a run in the metric. */
 double oa_run_score(const struct oa_comparison *k, const struct oa_run *r);
 /* Gives the comparison a copy of a task's measures. */
@@ -151,11 +155,7 @@ enum oa_error oa_comparison_set_measures(oa_context *c, struct oa_comparison *k,
 
 /* ---- trials of an attention (trials.c) ---- */
 
-/* Tunings of each attention: one for each seed, or one. */
-int oa_tunings(const struct oa_comparison *k);
-/* The one that the run of that attention and seed (from 0) has its values from. */
-struct oa_tuned *oa_tuned_of(const struct oa_comparison *k, int entry, int seed);
-/* The same with the grid of compare.tune, no trial of which is made yet. */
+/* A tuning with the grid of compare.tune, no trial of which is made yet. */
 enum oa_error oa_tuned_open(oa_context *c, const struct oa_comparison *k, struct oa_tuned *out);
 /* True: all trials of the grid are made. */
 bool oa_tuned_made(const struct oa_comparison *k, const struct oa_tuned *u);

@@ -43,6 +43,16 @@ struct oa_varied *oa_varied_of(const struct oa_vary *v, int entry, enum oa_chanc
     return v->runs + ((size_t)entry * OA_CHANCES + source) * (size_t)v->values;
 }
 
+int oa_tunings(const struct oa_comparison *k)
+{
+    return k->tuning.per_seed ? k->seeds : 1;
+}
+
+struct oa_tuned *oa_tuned_of(const struct oa_comparison *k, int entry, int seed)
+{
+    return &k->entries[entry].tuned[k->tuning.per_seed ? seed : 0];
+}
+
 void oa_comparison_free(struct oa_comparison *comparison)
 {
     for (int i = 0; i < comparison->count; i++) {

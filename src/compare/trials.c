@@ -4,16 +4,6 @@
 
 #include <math.h>
 
-int oa_tunings(const struct oa_comparison *k)
-{
-    return k->tuning.per_seed ? k->seeds : 1;
-}
-
-struct oa_tuned *oa_tuned_of(const struct oa_comparison *k, int entry, int seed)
-{
-    return &k->entries[entry].tuned[k->tuning.per_seed ? seed : 0];
-}
-
 /* ---- made and to be made ---- */
 
 static struct oa_run *new_trials(oa_context *c, const struct oa_comparison *k,
