@@ -198,7 +198,9 @@ static void charts_of_wandb(void **state)
     assert_int_equal(run_of("adam", 1)->points, 2);
     assert_int_equal(run_of("adam", 1)->curve[1].step, 100);
     has_remark("adam-seed1 is adam, seed 1.");
-    has_remark("the runs end at different steps, 0 to 100.");
+    has_remark(
+        "The runs end at different steps, 0 to 100: remove those that did not finish, or give "
+        "--at STEP. Shorter: muon, seed 1 (step 0).");
     assert_string_equal(comparison.measures[0].name, "val/loss");
 }
 

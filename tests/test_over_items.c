@@ -263,8 +263,8 @@ static void disagreement_is_reported(void **state)
             give_items(&made, kind == 1 ? 0.01 : 1);
         report_has(&made, plain_table, "an older version made runs of this comparison", !kind);
         report_has(&made, plain_table,
-                   "Over seeds and items (40 validation examples), the same differences to softmax "
-                   "exclude 0",
+                   "Over seeds and items (40 validation examples), as over seeds alone, the same "
+                   "differences to softmax exclude 0.",
                    kind == 1);
         report_has(&made, plain_table, "other validation data of the same kind may not show it",
                    kind == 2);

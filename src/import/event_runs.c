@@ -6,6 +6,7 @@
  * Value.tensor.
  */
 #include "base/crc32c.h"
+#include "base/little_endian.h"
 #include "import/observations.h"
 
 #include <dirent.h>
@@ -48,14 +49,6 @@ static bool read_varint(struct message *m, uint64_t *out)
     return false;
 }
 
-static uint64_t little_endian(const uint8_t *b, int count)
-{
-    uint64_t x = 0;
-    for (int i = 0; i < count; i++)
-        x |= (uint64_t)b[i] << 8 * i;
-    return x;
-}
-
 /* False at the end, and where the message is damaged. */
 static bool next_field(struct message *m, struct field *f)
 {
@@ -75,7 +68,7 @@ static bool next_field(struct message *m, struct field *f)
     if (f->kind == BYTES)
         f->inside = (struct message){ m->at, m->at + size };
     else
-        f->value = little_endian(m->at, (int)size);
+        f->value = oa_get_little_endian(m->at, (int)size);
     m->at += size;
     return true;
 }
@@ -103,13 +96,13 @@ static bool content_scalar(unsigned type, struct message content, double *out)
 {
     size_t size = (size_t)(content.end - content.at);
     if (type == DT_FLOAT && size == 4)
-        *out = float32_of(little_endian(content.at, 4));
+        *out = float32_of(oa_get_little_endian(content.at, 4));
     else if (type == DT_DOUBLE && size == 8)
-        *out = float64_of(little_endian(content.at, 8));
+        *out = float64_of(oa_get_little_endian(content.at, 8));
     else if (type == DT_INT32 && size == 4)
-        *out = (int32_t)little_endian(content.at, 4);
+        *out = (int32_t)oa_get_little_endian(content.at, 4);
     else if (type == DT_INT64 && size == 8)
-        *out = (double)(int64_t)little_endian(content.at, 8);
+        *out = (double)(int64_t)oa_get_little_endian(content.at, 8);
     else
         return false;
     return true;
@@ -220,9 +213,9 @@ static enum oa_error observe_file(struct event_reader *r, const struct run_folde
     const uint8_t *b = (const uint8_t *)data;
     size_t left = length;
     while (e == OA_OK && left >= HEAD + TAIL) {
-        uint64_t size = little_endian(b, 8);
-        if (little_endian(b + 8, 4) != oa_masked_crc32c(b, 8) || size > left - HEAD - TAIL ||
-            little_endian(b + HEAD + size, 4) != oa_masked_crc32c(b + HEAD, (size_t)size))
+        uint64_t size = oa_get_little_endian(b, 8);
+        if (oa_get_little_endian(b + 8, 4) != oa_masked_crc32c(b, 8) || size > left - HEAD - TAIL ||
+            oa_get_little_endian(b + HEAD + size, 4) != oa_masked_crc32c(b + HEAD, (size_t)size))
             break;
         e = observe_event(r, run, (struct message){ b + HEAD, b + HEAD + size });
         b += HEAD + size + TAIL;

@@ -19,6 +19,11 @@ static const char *const higher_words[] = {
     "returns",    "score",    "em",     "top1",      "top5",  "success", "win",     "winrate",
     "throughput", "correct",  "elo",    NULL
 };
+/* Words that may turn a metric around: time to accuracy, loss reduction, tokens per second. */
+static const char *const doubtful_words[] = {
+    "time",       "to",       "until", "per",   "improvement", "gain", "reduction", "delta", "diff",
+    "difference", "negative", "neg",   "minus", "inverse",     "vs",   "change",    NULL
+};
 
 static bool is_metric_word(const char *const *words, const char *word)
 {
@@ -27,10 +32,12 @@ static bool is_metric_word(const char *const *words, const char *word)
     return *words != NULL;
 }
 
-/* Words are parted by anything but letters and digits; "valLoss" has two. */
+/* -1: lower, 1: higher is better; 0: not known. Words are parted by anything but letters and
+ * digits; "valLoss" has two. "1 - accuracy" begins with a number. */
 int oa_metric_direction(const char *name)
 {
-    bool lower = false, higher = false;
+    bool lower = false, higher = false, doubtful = isdigit((unsigned char)*name);
+    int words = 0;
     char word[32];
     size_t n = 0;
     for (const char *at = name;; at++) {
@@ -39,6 +46,9 @@ int oa_metric_direction(const char *name)
             word[n] = 0;
             lower |= n && is_metric_word(lower_words, word);
             higher |= n && is_metric_word(higher_words, word);
+            doubtful |=
+                n && (at < name + strlen(name) || words) && is_metric_word(doubtful_words, word);
+            words += n > 0;
             n = 0;
         }
         if (!*at)
@@ -46,5 +56,5 @@ int oa_metric_direction(const char *name)
         if (isalnum((unsigned char)*at) && n + 1 < sizeof word)
             word[n++] = (char)tolower((unsigned char)*at);
     }
-    return lower == higher ? 0 : lower ? -1 : 1;
+    return lower == higher || doubtful ? 0 : lower ? -1 : 1;
 }

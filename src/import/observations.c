@@ -47,6 +47,9 @@ enum oa_error oa_observe(struct oa_observations *o, const char *system, const ch
 {
     if (!oa_reserve(o->context, &o->at, &o->capacity, o->count + 1, sizeof *o->at))
         return OA_NO_MEMORY;
+    struct oa_number_text whole; /* pandas writes 3.0 where a column has gaps */
+    if (seed && oa_whole_number(seed, strlen(seed), &whole))
+        seed = whole.s;
     struct oa_observation *new = &o->at[o->count++];
     *new = (struct oa_observation){ label_number(&o->systems, system),
                                     seed && *seed ? label_number(&o->seeds, seed) : -1,

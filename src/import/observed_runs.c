@@ -427,6 +427,27 @@ static enum oa_error find_direction(const struct oa_observations *o, bool *highe
 
 /* ---- remarks ---- */
 
+/* "adam, seed 3 (step 20) and 2 others" */
+static void add_short_runs(const struct observed *d, double most, struct oa_text *out)
+{
+    int named = 0, others = 0;
+    for (size_t i = 0; i < d->runs; i++) {
+        double last = d->run[i].at[d->run[i].count - 1].step;
+        if (last >= most)
+            continue;
+        others += named == 3;
+        if (named == 3)
+            continue;
+        oa_text_printf(out, "%s%s", named++ ? "; " : "",
+                       label_at(&d->from->systems, d->run[i].system));
+        if (d->labelled)
+            oa_text_printf(out, ", seed %s", label_at(&d->from->seeds, d->run[i].seed));
+        oa_text_printf(out, " (step %s)", oa_real_text(last).s);
+    }
+    if (others)
+        oa_text_printf(out, " and %d other%s", others, oa_plural(others));
+}
+
 static void remark_steps(const struct observed *d, struct oa_text *out)
 {
     const char *at = d->from->request->at;
@@ -444,12 +465,14 @@ static void remark_steps(const struct observed *d, struct oa_text *out)
                        "by the metric itself.");
     else if (at && strcmp(at, "last") != 0)
         oa_text_printf(out, " The value at step %s counts.", at);
-    else if (least < most)
+    else if (least < most) {
         oa_text_printf(out,
-                       " The last value of each run counts; the runs end at different steps, %s to "
-                       "%s.",
+                       " The last value of each run counts. The runs end at different steps, %s to "
+                       "%s: remove those that did not finish, or give --at STEP. Shorter: ",
                        oa_real_text(least).s, oa_real_text(most).s);
-    else
+        add_short_runs(d, most, out);
+        oa_text_printf(out, ".");
+    } else
         oa_text_printf(out, " The last value of each run counts, at step %s.",
                        oa_real_text(most).s);
 }

@@ -77,12 +77,6 @@ static void add_names(const struct oa_comparison *k, const struct oa_summary *s,
     add_listed(k, s, &l, out);
 }
 
-static void add_amount(double x, struct oa_text *out)
-{
-    char number[OA_NUMBER];
-    oa_text_printf(out, "%s", oa_number(number, x, 2));
-}
-
 /* The first ranked attention in the order; there is one if there is a reference. */
 static int first_ranked(const struct oa_summary *s)
 {
@@ -124,12 +118,10 @@ static void add_margin(const struct oa_comparison *k, const struct oa_summary *s
     }
     if (!(least >= 0))
         return;
-    oa_text_printf(out, ", by ");
-    add_amount(least, out);
-    if (most > least) {
-        oa_text_printf(out, " to ");
-        add_amount(most, out);
-    }
+    char low[OA_NUMBER], high[OA_NUMBER];
+    oa_text_printf(out, ", by %s", oa_number(low, least, 2));
+    if (strcmp(oa_number(high, most, 2), low) != 0)
+        oa_text_printf(out, " to %s", high);
     oa_add_unit(oa_difference_unit(k), out);
 }
 

@@ -100,7 +100,7 @@ void oa_items_sentence(const struct oa_comparison *k, const struct oa_summary *s
                        struct oa_text *out)
 {
     struct item_row r;
-    int disagree = 0;
+    int disagree = 0, excluded = 0;
     if (k->imported || !find_typical_row(k, s, out->context, &r))
         return;
     if (r.items.state != OA_ITEMS_KNOWN) {
@@ -110,8 +110,10 @@ void oa_items_sentence(const struct oa_comparison *k, const struct oa_summary *s
     for (int i = 0; i < s->count; i++) {
         struct item_row row;
         if (!find_item_row(k, s, s->order[i], out->context, &row) ||
-            row.items.state != OA_ITEMS_KNOWN || !excludes_zero(&row, row.half.seeds) ||
-            excludes_zero(&row, row.half.both))
+            row.items.state != OA_ITEMS_KNOWN || !excludes_zero(&row, row.half.seeds))
+            continue;
+        excluded++;
+        if (excludes_zero(&row, row.half.both))
             continue;
         add_disagreement(k, &row, out);
         disagree++;
@@ -120,8 +122,9 @@ void oa_items_sentence(const struct oa_comparison *k, const struct oa_summary *s
         return;
     oa_text_printf(out, "Over seeds and items (");
     oa_add_items(&r.items, out);
-    oa_text_printf(out, "), the same differences to %s exclude 0 as over seeds alone.\n",
-                   oa_entry_name(&k->entries[r.other]));
+    oa_text_printf(out, "), as over seeds alone, %s to %s exclude%s 0.\n",
+                   excluded ? "the same differences" : "no difference",
+                   oa_entry_name(&k->entries[r.other]), excluded ? "" : "s");
 }
 
 /* ---- the table ---- */

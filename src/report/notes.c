@@ -58,6 +58,8 @@ void oa_family_sentence(const struct oa_comparison *k, const struct oa_summary *
 {
     enum oa_family_kind kind = oa_family_kind_of(k);
     int n = oa_family_size(k);
+    if (n == 0)
+        return;
     oa_text_printf(out, "Judged as one family: %d comparison%s ", n, oa_plural(n));
     if (kind == OA_FAMILY_PAIRS)
         oa_text_printf(out, "of all pairs");

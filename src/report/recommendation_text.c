@@ -27,10 +27,13 @@ static void add_time(double seconds, struct oa_text *out)
     oa_text_printf(out, "about %.0f %s%s", n, units[u].unit, oa_plural((long)n));
 }
 
-static void add_times(double ratio, struct oa_text *out)
+/* "is 1.4 times as fast", "takes 2.0 times as long" */
+static void add_relative_speed(double ratio, struct oa_text *out)
 {
     char number[OA_NUMBER];
-    oa_text_printf(out, "%s times as fast", oa_number(number, ratio, 2));
+    oa_text_printf(out, "%s %s times as %s", ratio < 1 ? "takes" : "is",
+                   oa_number(number, ratio < 1 ? 1 / ratio : ratio, 2),
+                   ratio < 1 ? "long" : "fast");
 }
 
 /* Which option asks for them. */
@@ -108,10 +111,10 @@ static void say_keep(const struct oa_comparison *k, const struct oa_recommendati
     oa_text_printf(out, "Keep %s: no %s was shown to be better", named(k, r->entry),
                    oa_entry_kind(k));
     if (r->outcome == OA_OUTCOME_FAR)
-        oa_text_printf(
-            out,
-            ", and the unresolved differences are so small that they would need more than %d seeds",
-            OA_SEEDS_CAP);
+        oa_text_printf(out,
+                       ", and more than %d %ss would be needed to resolve the other differences if "
+                       "they are as observed",
+                       OA_SEEDS_CAP, oa_run_kind(k));
     oa_text_printf(out, ".");
 }
 
@@ -124,23 +127,27 @@ static void say_change(const struct oa_comparison *k, const struct oa_summary *s
                    named(k, r->entry), named(k, k->baseline - 1), oa_number(number, -d->mean, 2));
     oa_add_unit(oa_difference_unit(k), out);
     if (r->cheaper < 0 && isfinite(r->speed) && r->saving != OA_SAVING_TIMED) {
-        oa_text_printf(out, ", and is ");
-        add_times(r->speed, out);
+        oa_text_printf(out, ", and ");
+        add_relative_speed(r->speed, out);
     }
     oa_text_printf(out, ".");
 }
 
-static void say_take(const struct oa_comparison *k, const struct oa_recommendation *r,
-                     struct oa_text *out)
+static void say_take(const struct oa_comparison *k, const struct oa_summary *s,
+                     const struct oa_recommendation *r, struct oa_text *out)
 {
+    bool all_tested = true;
+    for (int i = 0; i < s->count; i++)
+        all_tested = all_tested && oa_compared_pair(s, i, r->entry)->verdict != OA_AGAINST_UNJUDGED;
     oa_text_printf(out, "Take %s: ", named(k, r->entry));
     if (r->outcome == OA_OUTCOME_BEST)
-        oa_text_printf(out, "every other %s was shown to be worse.", oa_entry_kind(k));
+        oa_text_printf(out, "every other %s%s was shown to be worse.", oa_entry_kind(k),
+                       all_tested ? "" : " that could be tested");
     else if (r->outcome == OA_OUTCOME_FAR_LOWEST)
         oa_text_printf(out,
-                       "it has the %s %s, and the unresolved differences are so small that they "
-                       "would need more than %d seeds.",
-                       oa_metric_best(k), oa_metric_word(k), OA_SEEDS_CAP);
+                       "it has the %s %s, and more than %d %ss would be needed to resolve the "
+                       "other differences if they are as observed.",
+                       oa_metric_best(k), oa_metric_word(k), OA_SEEDS_CAP, oa_run_kind(k));
     else
         oa_text_printf(out, "no %s was shown to be better.", oa_entry_kind(k));
 }
@@ -166,7 +173,7 @@ static void say_cheaper(const struct oa_comparison *k, const struct oa_summary *
     oa_text_printf(out, "Take %s: it is ", named(k, r->cheaper));
     add_likeness(k, s, r, true, out);
     oa_text_printf(out, ", and ");
-    add_times(r->speed, out);
+    add_relative_speed(r->speed, out);
     oa_text_printf(out, ".");
 }
 
@@ -180,9 +187,9 @@ static void say_saving(const struct oa_comparison *k, const struct oa_summary *s
     if (r->saving == OA_SAVING_SOME) {
         oa_text_printf(out, " Fastest that is ");
         add_likeness(k, s, r, false, out);
-        oa_text_printf(out, ": %s (", named(k, r->cheaper));
-        add_times(r->speed, out);
-        oa_text_printf(out, ").");
+        oa_text_printf(out, ": %s, which ", named(k, r->cheaper));
+        add_relative_speed(r->speed, out);
+        oa_text_printf(out, ".");
     } else if (r->saving == OA_SAVING_TIMED) {
         oa_text_printf(out, " Every run had the same training time, so speed is part of the %s.",
                        oa_metric_word(k));
@@ -211,8 +218,11 @@ static void say_uniform(const struct oa_comparison *k, const struct oa_summary *
     if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL &&
         v != OA_AGAINST_EQUIVALENT)
         return;
-    oa_text_printf(out, " But %s was %s than the uniform baseline.", named(k, entry),
-                   v == OA_AGAINST_WORSE ? "shown to be worse" : "not shown to be better");
+    if (v == OA_AGAINST_EQUIVALENT)
+        oa_text_printf(out, " But %s is equivalent to the uniform baseline.", named(k, entry));
+    else
+        oa_text_printf(out, " But %s was %s than the uniform baseline.", named(k, entry),
+                       v == OA_AGAINST_WORSE ? "shown to be worse" : "not shown to be better");
 }
 
 char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
@@ -237,7 +247,7 @@ char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
         say_change(k, s, r, &out);
         break;
     case OA_ACTION_TAKE:
-        say_take(k, r, &out);
+        say_take(k, s, r, &out);
         break;
     case OA_ACTION_TAKE_CHEAPER:
         say_cheaper(k, s, r, &out);
