@@ -195,6 +195,10 @@ const char *oa_nearest(const char *word, const char *const *candidates, int coun
 
 /* ---- files ---- */
 
+/* FOLDER/NAME. OA_IO: too long. */
+enum { OA_PATH = 4096 };
+enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name);
+
 /* A whole file, gunzipped if need be; data[length] is 0. oa_free it. */
 enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t *length);
 /* Opens a file for reading. Pipes and devices are copied into memory first, up to oa_read_limit:

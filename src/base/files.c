@@ -9,6 +9,17 @@
 #include <unistd.h>
 #include <zlib.h>
 
+/* ---- names ---- */
+
+enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name)
+{
+    int n = snprintf(out, OA_PATH, "%s/%s", folder, name);
+    if (n < 0 || n >= OA_PATH)
+        return oa_fail(c, OA_IO, "%s/%s: the path is longer than %d bytes", folder, name,
+                       OA_PATH - 1);
+    return OA_OK;
+}
+
 /* ---- errors ---- */
 
 const char *oa_errno_remedy(int code)

@@ -10,6 +10,7 @@
 #include "base/checksum.h"
 #include "base/concurrent.h"
 #include "base/folder_lock.h"
+#include "base/little_endian.h"
 #include "base/new_file.h"
 #include "data/packed_corpus.h"
 #include "tokenizers/word_table.h"
@@ -33,7 +34,7 @@ struct packed_piece {
 struct shard_file {
     struct oa_new_file ids, documents;
     struct oa_running_digest *digest;
-    char path[OA_OPTION_TEXT], index_path[OA_OPTION_TEXT];
+    char path[OA_PATH], index_path[OA_PATH];
     uint64_t count, begun; /* ids; documents that began */
     bool open;
 };
@@ -60,14 +61,6 @@ struct packing {
 };
 
 /* ---- the record ---- */
-
-static enum oa_error path_in(const struct packing *p, const char *name, char *out, size_t size)
-{
-    int n = snprintf(out, size, "%s/%s", p->r->folder, name);
-    return n > 0 && (size_t)n < size
-               ? OA_OK
-               : oa_fail(p->c, OA_ARGUMENT, "the path %s/%s is too long", p->r->folder, name);
-}
 
 static enum oa_error no_memory(oa_context *c)
 {
@@ -105,9 +98,9 @@ static json_t *record_of(const struct packing *p, json_t *request)
 static enum oa_error write_packing_record(const struct packing *p, json_t *request,
                                           const char *name)
 {
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     json_t *record = record_of(p, request);
-    enum oa_error e = record ? path_in(p, name, path, sizeof path) : no_memory(p->c);
+    enum oa_error e = record ? oa_path(p->c, path, p->r->folder, name) : no_memory(p->c);
     if (e == OA_OK)
         e = oa_checksummed_write(p->c, path, record);
     json_decref(record);
@@ -122,9 +115,9 @@ static uint64_t number_in(const json_t *record, const char *name)
 /* Continues an interrupted packing. */
 static enum oa_error read_packing_record(struct packing *p, json_t *request)
 {
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     json_t *record;
-    OA_TRY(path_in(p, OA_PACKING_RECORD, path, sizeof path));
+    OA_TRY(oa_path(p->c, path, p->r->folder, OA_PACKING_RECORD));
     if (!oa_file_exists(path))
         return OA_OK;
     OA_TRY(oa_checksummed_read(p->c, path, "remove the folder to pack again", &record));
@@ -160,9 +153,9 @@ static enum oa_error open_shard(struct packing *p)
     struct shard_file *s = &p->shard;
     char name[NAME];
     snprintf(name, sizeof name, "shard-%05zu.bin", json_array_size(p->shards));
-    OA_TRY(path_in(p, name, s->path, sizeof s->path));
+    OA_TRY(oa_path(p->c, s->path, p->r->folder, name));
     snprintf(name, sizeof name, "shard-%05zu.documents", json_array_size(p->shards));
-    OA_TRY(path_in(p, name, s->index_path, sizeof s->index_path));
+    OA_TRY(oa_path(p->c, s->index_path, p->r->folder, name));
     s->count = s->begun = 0;
     s->digest = oa_digest_begin(p->c);
     if (!s->digest)
@@ -204,8 +197,7 @@ static enum oa_error add_ids(struct packing *p, const int32_t *id, size_t n)
     for (size_t done = 0; done < n;) {
         size_t some = n - done < most ? n - done : most;
         for (size_t i = 0; i < some; i++)
-            for (size_t b = 0; b < width; b++)
-                bytes[i * width + b] = (uint8_t)((uint32_t)id[done + i] >> 8 * b);
+            oa_put_little_endian(bytes + i * width, (uint32_t)id[done + i], p->width);
         oa_digest_add(s->digest, bytes, some * width);
         OA_TRY(oa_new_file_add(&s->ids, bytes, some * width));
         done += some;
@@ -217,8 +209,7 @@ static enum oa_error add_ids(struct packing *p, const int32_t *id, size_t n)
 static enum oa_error begin_document(struct packing *p)
 {
     uint8_t place[8];
-    for (int b = 0; b < 8; b++)
-        place[b] = (uint8_t)(p->shard.count >> 8 * b);
+    oa_put_little_endian(place, p->shard.count, sizeof place);
     p->inside = true;
     p->shard.begun++;
     return oa_new_file_add(&p->shard.documents, place, sizeof place);
@@ -397,9 +388,9 @@ static bool has_files(const char *folder)
 /* Neither a finished corpus nor anything else is overwritten. */
 static enum oa_error check_folder(const struct packing *p)
 {
-    char corpus[OA_OPTION_TEXT], begun[OA_OPTION_TEXT];
-    OA_TRY(path_in(p, OA_CORPUS_RECORD, corpus, sizeof corpus));
-    OA_TRY(path_in(p, OA_PACKING_RECORD, begun, sizeof begun));
+    char corpus[OA_PATH], begun[OA_PATH];
+    OA_TRY(oa_path(p->c, corpus, p->r->folder, OA_CORPUS_RECORD));
+    OA_TRY(oa_path(p->c, begun, p->r->folder, OA_PACKING_RECORD));
     if (oa_file_exists(corpus))
         return oa_fail(p->c, OA_ARGUMENT, "%s has a packed corpus: choose another folder",
                        p->r->folder);
@@ -411,7 +402,7 @@ static enum oa_error check_folder(const struct packing *p)
 
 static enum oa_error pack_into_folder(struct packing *p)
 {
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     struct oa_digest digest;
     if (*p->r->end)
         OA_TRY(oa_tokenizer_add_special(p->tok, p->r->end, &p->end));
@@ -423,7 +414,7 @@ static enum oa_error pack_into_folder(struct packing *p)
     if (e == OA_OK)
         e = write_packing_record(p, request, OA_PACKING_RECORD);
     if (e == OA_OK)
-        e = path_in(p, "tokenizer.json", path, sizeof path);
+        e = oa_path(p->c, path, p->r->folder, "tokenizer.json");
     if (e == OA_OK)
         e = oa_tokenizer_save(p->c, p->tok, path);
     if (e == OA_OK)
@@ -434,7 +425,7 @@ static enum oa_error pack_into_folder(struct packing *p)
         e = oa_fail(p->c, OA_ARGUMENT, "%s has no text", p->r->files);
     if (e == OA_OK && json_object_del(request, "changed") == 0) /* of no use any more */
         e = write_packing_record(p, request, OA_CORPUS_RECORD);
-    if (e == OA_OK && path_in(p, OA_PACKING_RECORD, path, sizeof path) == OA_OK)
+    if (e == OA_OK && oa_path(p->c, path, p->r->folder, OA_PACKING_RECORD) == OA_OK)
         remove(path);
     json_decref(request);
     return e;
@@ -460,7 +451,7 @@ enum oa_error oa_corpus_pack(oa_context *c, struct oa_tokenizer *tok,
 {
     struct packing p = { .c = c, .r = r, .tok = tok, .end = -1, .shards = json_array() };
     struct oa_lock *lock = NULL;
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     *record = NULL;
     oa_text_init(&p.text, c);
     enum oa_error e = oa_documents_open(c, r->files, r->kind, r->column, &p.documents);
@@ -469,7 +460,7 @@ enum oa_error oa_corpus_pack(oa_context *c, struct oa_tokenizer *tok,
     if (e == OA_OK)
         e = pack_into_folder(&p);
     if (e == OA_OK)
-        e = path_in(&p, OA_CORPUS_RECORD, path, sizeof path);
+        e = oa_path(c, path, r->folder, OA_CORPUS_RECORD);
     if (e == OA_OK)
         e = oa_checksummed_read(c, path, "pack the corpus again", record);
     close_packing(&p);

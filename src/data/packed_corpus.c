@@ -3,6 +3,7 @@
 #include "data/packed_corpus.h"
 
 #include "base/checksum.h"
+#include "base/little_endian.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -12,19 +13,10 @@
 
 static const char remedy[] = "pack the corpus again";
 
-static enum oa_error folder_path(oa_context *c, const char *folder, const char *name,
-                                 char out[OA_OPTION_TEXT])
-{
-    int n = snprintf(out, OA_OPTION_TEXT, "%s/%s", folder, name);
-    return n > 0 && n < OA_OPTION_TEXT
-               ? OA_OK
-               : oa_fail(c, OA_ARGUMENT, "the path %s/%s is too long", folder, name);
-}
-
 bool oa_is_packed_corpus(const char *name)
 {
     static const char *const records[] = { OA_CORPUS_RECORD, OA_PACKING_RECORD };
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     struct stat about;
     if (stat(name, &about) != 0 || !S_ISDIR(about.st_mode))
         return false;
@@ -38,9 +30,9 @@ bool oa_is_packed_corpus(const char *name)
 
 enum oa_error oa_packed_tokenizer(oa_context *c, const char *folder, struct oa_tokenizer **out)
 {
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     *out = NULL;
-    OA_TRY(folder_path(c, folder, "tokenizer.json", path));
+    OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
     return oa_tokenizer_load(c, path, out);
 }
 
@@ -92,12 +84,12 @@ static enum oa_error add_shard_of_record(oa_context *c, const json_t *shard, int
     const char *name = json_string_value(json_object_get(shard, "file"));
     json_int_t tokens = json_integer_value(json_object_get(shard, "tokens")),
                documents = json_integer_value(json_object_get(shard, "documents"));
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     if (!name || !is_shard_name(name, ".bin") || tokens < 1 || tokens > (json_int_t)1 << 56 ||
         documents < 1)
         return oa_fail(c, OA_FORMAT, "%s/" OA_CORPUS_RECORD ": shard %d is not valid; %s",
                        r->folder, r->count, remedy);
-    OA_TRY(folder_path(c, r->folder, name, path));
+    OA_TRY(oa_path(c, path, r->folder, name));
     r->documents[r->count] = (uint64_t)documents;
     r->shard[r->count] = (struct oa_id_file){ oa_copy_text(c, path), 0, (uint64_t)tokens, width };
     return r->shard[r->count++].path ? OA_OK : OA_NO_MEMORY;
@@ -105,9 +97,9 @@ static enum oa_error add_shard_of_record(oa_context *c, const json_t *shard, int
 
 static enum oa_error read_record(oa_context *c, const char *folder, struct corpus_record *r)
 {
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     *r = (struct corpus_record){ .folder = folder };
-    OA_TRY(folder_path(c, folder, OA_CORPUS_RECORD, path));
+    OA_TRY(oa_path(c, path, folder, OA_CORPUS_RECORD));
     if (!oa_file_exists(path))
         return oa_fail(c, OA_ARGUMENT,
                        "%s is not packed completely: continue with the same 'orthant data pack'",
@@ -141,9 +133,7 @@ static enum oa_error document_start(oa_context *c, int fd, const char *path, uin
     if (pread(fd, b, sizeof b, (off_t)(i * sizeof b)) != sizeof b)
         return oa_fail(c, OA_IO, "%s cannot be read at byte %llu; %s", path,
                        (unsigned long long)(i * sizeof b), remedy);
-    *start = 0;
-    for (int k = 0; k < 8; k++)
-        *start |= (uint64_t)b[k] << 8 * k;
+    *start = oa_get_little_endian(b, sizeof b);
     return OA_OK;
 }
 
@@ -152,7 +142,7 @@ static enum oa_error document_start(oa_context *c, int fd, const char *path, uin
 static enum oa_error next_document(oa_context *c, const struct corpus_record *r, int shard,
                                    uint64_t at, uint64_t *start)
 {
-    char path[OA_OPTION_TEXT + 16];
+    char path[OA_PATH + 16];
     size_t stem = strlen(r->shard[shard].path) - strlen(".bin");
     snprintf(path, sizeof path, "%.*s.documents", (int)stem, r->shard[shard].path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -2,6 +2,8 @@
  * Token ids in files, read in place. At most OPEN_FILES of them are open. */
 #include "data/token_store.h"
 
+#include "base/little_endian.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -103,9 +105,7 @@ static enum oa_error take_ids(oa_context *c, const struct oa_token_store *s,
                               size_t n, int32_t *out)
 {
     for (size_t i = 0; i < n; i++, bytes += shard->what.width) {
-        uint32_t id = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-        if (shard->what.width == 4)
-            id |= (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+        uint32_t id = (uint32_t)oa_get_little_endian(bytes, shard->what.width);
         if (id >= (uint32_t)s->vocabulary || !s->known[id])
             return oa_fail(c, OA_FORMAT,
                            "%s: token %llu is id %u, which the tokenizer lacks (ids 0 to %d): the "

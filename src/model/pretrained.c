@@ -4,22 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum oa_error pretrained_path(oa_context *c, const char *folder, const char *name,
-                                     char out[OA_PRETRAINED_PATH])
-{
-    int n = snprintf(out, OA_PRETRAINED_PATH, "%s/%s", folder, name);
-    return n > 0 && n < OA_PRETRAINED_PATH
-               ? OA_OK
-               : oa_fail(c, OA_IO, "train.init: the path %.60s…/%s is too long", folder, name);
-}
-
 static enum oa_error pretrained_find_files(oa_context *c, const char *run, const char *folder,
                                            struct oa_pretrained *out)
 {
-    char comparison[OA_PRETRAINED_PATH];
-    OA_TRY(pretrained_path(c, folder, "contest.json", comparison));
-    OA_TRY(pretrained_path(c, folder, "config.json", out->config));
-    OA_TRY(pretrained_path(c, folder, "tokenizer.json", out->tokenizer));
+    char comparison[OA_PATH];
+    OA_TRY(oa_path(c, comparison, folder, "contest.json"));
+    OA_TRY(oa_path(c, out->config, folder, "config.json"));
+    OA_TRY(oa_path(c, out->tokenizer, folder, "tokenizer.json"));
     if (!oa_file_exists(out->config) && oa_file_exists(comparison))
         return oa_fail(c, OA_ARGUMENT,
                        "train.init = %s is a comparison: give the folder of one of its runs, such "
@@ -41,12 +32,12 @@ static enum oa_error pretrained_find_files(oa_context *c, const char *run, const
 
 enum oa_error oa_pretrained_find(oa_context *c, const char *run, struct oa_pretrained *out)
 {
-    char folder[OA_PRETRAINED_PATH];
+    char folder[OA_PATH];
     if (!oa_file_exists(run))
         return oa_fail(c, OA_IO, "train.init = %s: no such run; give the folder of one", run);
     struct stat about;
     if (stat(run, &about) == 0 && S_ISDIR(about.st_mode)) {
-        OA_TRY(pretrained_path(c, run, "model.safetensors", out->model));
+        OA_TRY(oa_path(c, out->model, run, "model.safetensors"));
         return pretrained_find_files(c, run, run, out);
     }
     snprintf(out->model, sizeof out->model, "%s", run);

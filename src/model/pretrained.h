@@ -5,10 +5,8 @@
 
 #include "model/model.h"
 
-enum { OA_PRETRAINED_PATH = 4096 };
 struct oa_pretrained {
-    char model[OA_PRETRAINED_PATH], config[OA_PRETRAINED_PATH],
-        tokenizer[OA_PRETRAINED_PATH]; /* files of one folder */
+    char model[OA_PATH], config[OA_PATH], tokenizer[OA_PATH]; /* files of one folder */
 };
 /* run: a folder, or a model file in one. Refuses what is not a finished run. */
 enum oa_error oa_pretrained_find(oa_context *c, const char *run, struct oa_pretrained *out);

@@ -41,6 +41,10 @@
  * nothing was tuned. */
 json_t *oa_results_tuning(oa_context *c, const struct oa_comparison *k);
 json_t *oa_results_trials(oa_context *c, const struct oa_comparison *k, int entry);
+/* results_write.c: an interval cost->mean ± half, in the direction of the score, and its confidence
+ * 1 - level; null where half is NaN. */
+json_t *oa_interval_json(oa_context *c, const struct oa_comparison *k,
+                         const struct oa_estimate *cost, double half, double level);
 /* results_measures.c: "metric" and "measures", where the task has more of these than the loss. */
 void oa_results_measures(const struct oa_comparison *k, json_t *root);
 

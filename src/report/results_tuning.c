@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Of results.json: what each attention's own values of options were chosen from. */
+#include "base/json_read.h"
+#include "base/json_write.h"
 #include "report/results.h"
-#include "report/results_values.h"
 #include "train/run_scores.h"
 
 static json_t *trial_cost_json(oa_context *c, const struct oa_trial_cost *cost)
 {
     json_t *object = json_object();
-    set(c, object, "runs", json_integer(cost->runs));
-    set(c, object, "failed", json_integer(cost->failed));
-    set(c, object, "steps", oa_json_number(cost->steps));
-    set(c, object, "flops", oa_json_number(cost->flops));
-    set(c, object, "processor_seconds", oa_json_number(cost->processor_seconds));
-    set(c, object, "seconds", oa_json_number(cost->seconds));
+    oa_json_set(c, object, "runs", json_integer(cost->runs));
+    oa_json_set(c, object, "failed", json_integer(cost->failed));
+    oa_json_set(c, object, "steps", oa_json_number(cost->steps));
+    oa_json_set(c, object, "flops", oa_json_number(cost->flops));
+    oa_json_set(c, object, "processor_seconds", oa_json_number(cost->processor_seconds));
+    oa_json_set(c, object, "seconds", oa_json_number(cost->seconds));
     return object;
 }
 
@@ -28,14 +29,14 @@ json_t *oa_results_tuning(oa_context *c, const struct oa_comparison *k)
     oa_grid_text(&t->grid, &grid);
     for (int i = 0; i < k->count; i++)
         oa_trial_cost_sum(k, i, &cost);
-    set(c, object, "grid", oa_json_string(grid.s));
-    set(c, object, "per", oa_json_string(t->per_seed ? "seed" : "once"));
-    set(c, object, "extend", json_integer(t->extend));
-    set(c, object, "seeds", json_integer(t->seeds));
-    set(c, object, "fraction", oa_json_number(t->fraction));
-    set(c, object, "train_tokens", oa_json_number(t->train_tokens));
-    set(c, object, "valid_tokens", oa_json_number(t->valid_tokens));
-    set(c, object, "cost", trial_cost_json(c, &cost));
+    oa_json_set(c, object, "grid", oa_json_string(grid.s));
+    oa_json_set(c, object, "per", oa_json_string(t->per_seed ? "seed" : "once"));
+    oa_json_set(c, object, "extend", json_integer(t->extend));
+    oa_json_set(c, object, "seeds", json_integer(t->seeds));
+    oa_json_set(c, object, "fraction", oa_json_number(t->fraction));
+    oa_json_set(c, object, "train_tokens", oa_json_number(t->train_tokens));
+    oa_json_set(c, object, "valid_tokens", oa_json_number(t->valid_tokens));
+    oa_json_set(c, object, "cost", trial_cost_json(c, &cost));
     oa_text_free(&grid);
     return object;
 }
@@ -48,7 +49,8 @@ static json_t *values_json(oa_context *c, const struct oa_grid *g, int cell)
         double x = 0;
         const char *value = oa_grid_value(g, cell, i);
         bool is_number = g->option[i].number && oa_parse_real(value, &x);
-        set(c, values, g->option[i].key, is_number ? oa_json_number(x) : oa_json_string(value));
+        oa_json_set(c, values, g->option[i].key,
+                    is_number ? oa_json_number(x) : oa_json_string(value));
     }
     return values;
 }
@@ -56,15 +58,15 @@ static json_t *values_json(oa_context *c, const struct oa_grid *g, int cell)
 static json_t *trial_json(oa_context *c, const struct oa_comparison *k, const struct oa_run *r)
 {
     json_t *trial = json_object();
-    set(c, trial, "seed", json_integer((json_int_t)r->seed));
-    set(c, trial, "failed", json_boolean(r->failed));
-    set(c, trial, "failure", r->failed ? oa_json_string(r->failure) : json_null());
-    set(c, trial, "steps", json_integer(r->steps));
-#define NUMBER(field) set(c, trial, #field, oa_json_number(r->field));
+    oa_json_set(c, trial, "seed", json_integer((json_int_t)r->seed));
+    oa_json_set(c, trial, "failed", json_boolean(r->failed));
+    oa_json_set(c, trial, "failure", r->failed ? oa_json_string(r->failure) : json_null());
+    oa_json_set(c, trial, "steps", json_integer(r->steps));
+#define NUMBER(field) oa_json_set(c, trial, #field, oa_json_number(r->field));
     OA_TRIAL_NUMBERS(NUMBER)
 #undef NUMBER
     if (oa_comparison_measure(k, 1))
-        set(c, trial, "scores", oa_run_scores_json(k->measures, r->scores));
+        oa_json_set(c, trial, "scores", oa_run_scores_json(k->measures, r->scores));
     return trial;
 }
 
@@ -72,13 +74,13 @@ static json_t *cell_json(oa_context *c, const struct oa_comparison *k, const str
                          int cell)
 {
     json_t *object = json_object(), *runs = json_array();
-    set(c, object, "values", values_json(c, &u->grid, cell));
-    set(c, object, "loss", oa_json_number(oa_trial_mean(k, u, cell, 0)));
+    oa_json_set(c, object, "values", values_json(c, &u->grid, cell));
+    oa_json_set(c, object, "loss", oa_json_number(oa_trial_mean(k, u, cell, 0)));
     if (k->metric)
-        set(c, object, "score", oa_json_number(oa_trial_mean(k, u, cell, k->metric)));
+        oa_json_set(c, object, "score", oa_json_number(oa_trial_mean(k, u, cell, k->metric)));
     for (int s = 0; s < k->tuning.seeds; s++)
-        append(c, runs, trial_json(c, k, &u->trials[cell * k->tuning.seeds + s]));
-    set(c, object, "runs", runs);
+        oa_json_append(c, runs, trial_json(c, k, &u->trials[cell * k->tuning.seeds + s]));
+    oa_json_set(c, object, "runs", runs);
     return object;
 }
 
@@ -88,7 +90,8 @@ static json_t *edges_json(oa_context *c, const struct oa_comparison *k, const st
     for (int i = 0; i < u->grid.options; i++) {
         int edge = oa_trial_edge(k, u, u->chosen, i);
         if (edge)
-            set(c, edges, u->grid.option[i].key, oa_json_string(edge > 0 ? "largest" : "smallest"));
+            oa_json_set(c, edges, u->grid.option[i].key,
+                        oa_json_string(edge > 0 ? "largest" : "smallest"));
     }
     return edges;
 }
@@ -103,10 +106,10 @@ static json_t *added_json(oa_context *c, const struct oa_comparison *k, const st
         for (int v = k->tuning.grid.option[i].count; v < o->count; v++) {
             double x = 0;
             oa_parse_real(o->value[v], &x);
-            append(c, values, oa_json_number(x));
+            oa_json_append(c, values, oa_json_number(x));
         }
         if (json_array_size(values))
-            set(c, added, o->key, values);
+            oa_json_set(c, added, o->key, values);
         else
             json_decref(values);
     }
@@ -118,13 +121,13 @@ static void set_tuned(oa_context *c, const struct oa_comparison *k, const struct
                       json_t *object)
 {
     json_t *cells = json_array();
-    set(c, object, "chosen", json_integer(u->chosen));
-    set(c, object, "values", values_json(c, &u->grid, u->chosen));
-    set(c, object, "edges", edges_json(c, k, u));
-    set(c, object, "added", added_json(c, k, u));
+    oa_json_set(c, object, "chosen", json_integer(u->chosen));
+    oa_json_set(c, object, "values", values_json(c, &u->grid, u->chosen));
+    oa_json_set(c, object, "edges", edges_json(c, k, u));
+    oa_json_set(c, object, "added", added_json(c, k, u));
     for (int cell = 0; cell < u->grid.cells; cell++)
-        append(c, cells, cell_json(c, k, u, cell));
-    set(c, object, "cells", cells);
+        oa_json_append(c, cells, cell_json(c, k, u, cell));
+    oa_json_set(c, object, "cells", cells);
 }
 
 /* The seeds that have the values of each choice, in the order of their first seeds. */
@@ -141,13 +144,13 @@ static json_t *choices_json(oa_context *c, const struct oa_comparison *k, int en
                            choice) if (json_equal(json_object_get(choice, "values"), values)) break;
         if (i == json_array_size(choices)) {
             choice = json_object();
-            set(c, choice, "values", values);
-            set(c, choice, "seeds", json_array());
-            append(c, choices, choice);
+            oa_json_set(c, choice, "values", values);
+            oa_json_set(c, choice, "seeds", json_array());
+            oa_json_append(c, choices, choice);
         } else {
             json_decref(values);
         }
-        append(c, json_object_get(choice, "seeds"), json_integer(seed));
+        oa_json_append(c, json_object_get(choice, "seeds"), json_integer(seed));
     }
     return choices;
 }
@@ -161,16 +164,16 @@ json_t *oa_results_trials(oa_context *c, const struct oa_comparison *k, int entr
     oa_trial_cost_sum(k, entry, &cost);
     if (!k->tuning.per_seed)
         set_tuned(c, k, oa_tuned_of(k, entry, 0), object);
-    set(c, object, "choices", choices_json(c, k, entry));
-    set(c, object, "cost", trial_cost_json(c, &cost));
+    oa_json_set(c, object, "choices", choices_json(c, k, entry));
+    oa_json_set(c, object, "cost", trial_cost_json(c, &cost));
     for (int s = 0; k->tuning.per_seed && s < oa_runs_made(&k->entries[entry], k->seeds); s++) {
         json_t *own = json_object();
-        set(c, own, "seed", json_integer((json_int_t)k->entries[entry].runs[s].seed));
+        oa_json_set(c, own, "seed", json_integer((json_int_t)k->entries[entry].runs[s].seed));
         set_tuned(c, k, oa_tuned_of(k, entry, s), own);
-        append(c, by_seed, own);
+        oa_json_append(c, by_seed, own);
     }
     if (k->tuning.per_seed)
-        set(c, object, "by_seed", by_seed);
+        oa_json_set(c, object, "by_seed", by_seed);
     else
         json_decref(by_seed);
     return object;

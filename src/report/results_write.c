@@ -4,6 +4,8 @@
  * docs/results.md describes it. Statistics are written for other programs; all else is enough to
  * compute them again.
  */
+#include "base/json_read.h"
+#include "base/json_write.h"
 #include "compare/initial_runs.h"
 #include "report/adjusted.h"
 #include "report/columns.h"
@@ -13,11 +15,12 @@
 #include "report/power.h"
 #include "report/report.h"
 #include "report/results.h"
-#include "report/results_values.h"
 #include "report/retained.h"
 #include "report/until.h"
 #include "report/variance.h"
 #include "train/run_scores.h"
+
+#include <math.h>
 
 /* Text that is JSON already (options, machine). */
 static json_t *parsed(oa_context *c, const char *json, const char *what)
@@ -41,8 +44,8 @@ static json_t *curve_scores_json(oa_context *c, const struct oa_comparison *k,
     for (int i = 1; (m = oa_comparison_measure(k, i)); i++) {
         json_t *column = json_array();
         for (int p = 0; p < r->points; p++)
-            append(c, column, oa_json_number(oa_point_measured(&r->curve[p], i)));
-        set(c, scores, m->name, column);
+            oa_json_append(c, column, oa_json_number(oa_point_measured(&r->curve[p], i)));
+        oa_json_set(c, scores, m->name, column);
     }
     return scores;
 }
@@ -51,17 +54,17 @@ static json_t *curve_json(oa_context *c, const struct oa_comparison *k, const st
 {
     json_t *curve = json_object(), *steps = json_array();
     for (int i = 0; i < r->points; i++)
-        append(c, steps, json_integer(r->curve[i].step));
-    set(c, curve, "step", steps);
+        oa_json_append(c, steps, json_integer(r->curve[i].step));
+    oa_json_set(c, curve, "step", steps);
 #define COLUMN(field)                                                                              \
     json_t *field = json_array();                                                                  \
     for (int i = 0; i < r->points; i++)                                                            \
-        append(c, field, oa_json_number(r->curve[i].field));                                       \
-    set(c, curve, #field, field);
+        oa_json_append(c, field, oa_json_number(r->curve[i].field));                               \
+    oa_json_set(c, curve, #field, field);
     OA_CURVE_NUMBERS(COLUMN)
 #undef COLUMN
     if (oa_comparison_measure(k, 1))
-        set(c, curve, "scores", curve_scores_json(c, k, r));
+        oa_json_set(c, curve, "scores", curve_scores_json(c, k, r));
     return curve;
 }
 
@@ -71,9 +74,9 @@ static json_t *parent_json(oa_context *c, const struct oa_initial_run *p)
     if (!p)
         return json_null();
     json_t *object = json_object();
-    set(c, object, "run", oa_json_string(p->folder));
-    set(c, object, "seed", json_integer(p->seed));
-    set(c, object, "model", json_sprintf("sha256:%s", p->model.hex));
+    oa_json_set(c, object, "run", oa_json_string(p->folder));
+    oa_json_set(c, object, "seed", json_integer(p->seed));
+    oa_json_set(c, object, "model", json_sprintf("sha256:%s", p->model.hex));
     return object;
 }
 
@@ -81,20 +84,20 @@ static json_t *run_json(oa_context *c, const struct oa_comparison *k, const stru
                         const struct oa_run *r)
 {
     json_t *run = json_object();
-    set(c, run, "seed", json_integer((json_int_t)r->seed));
-    set(c, run, "started_from", parent_json(c, oa_initial_run_of(e, (long)r->seed)));
-    set(c, run, "failed", json_boolean(r->failed));
-    set(c, run, "failure", r->failed ? oa_json_string(r->failure) : json_null());
-    set(c, run, "machine", *r->machine ? oa_json_string(r->machine) : json_null());
-    set(c, run, "weights", *r->weights ? oa_json_string(r->weights) : json_null());
-    set(c, run, "steps", json_integer(r->steps));
-#define NUMBER(field) set(c, run, #field, oa_json_number(r->field));
+    oa_json_set(c, run, "seed", json_integer((json_int_t)r->seed));
+    oa_json_set(c, run, "started_from", parent_json(c, oa_initial_run_of(e, (long)r->seed)));
+    oa_json_set(c, run, "failed", json_boolean(r->failed));
+    oa_json_set(c, run, "failure", r->failed ? oa_json_string(r->failure) : json_null());
+    oa_json_set(c, run, "machine", *r->machine ? oa_json_string(r->machine) : json_null());
+    oa_json_set(c, run, "weights", *r->weights ? oa_json_string(r->weights) : json_null());
+    oa_json_set(c, run, "steps", json_integer(r->steps));
+#define NUMBER(field) oa_json_set(c, run, #field, oa_json_number(r->field));
     OA_RUN_NUMBERS(NUMBER)
 #undef NUMBER
     if (oa_comparison_measure(k, 1))
-        set(c, run, "scores", oa_run_scores_json(k->measures, r->scores));
-    set(c, run, "test", oa_run_test_json(k->measures, &r->test));
-    set(c, run, "curve", curve_json(c, k, r));
+        oa_json_set(c, run, "scores", oa_run_scores_json(k->measures, r->scores));
+    oa_json_set(c, run, "test", oa_run_test_json(k->measures, &r->test));
+    oa_json_set(c, run, "curve", curve_json(c, k, r));
     oa_parts_write(r, run);
     return run;
 }
@@ -104,11 +107,11 @@ static json_t *run_json(oa_context *c, const struct oa_comparison *k, const stru
 static json_t *estimate_json(oa_context *c, const struct oa_estimate *e)
 {
     json_t *object = json_object();
-    set(c, object, "n", json_integer(e->n));
-    set(c, object, "mean", oa_json_number(e->mean));
-    set(c, object, "sd", oa_json_number(e->sd));
-    set(c, object, "low", oa_json_number(e->mean - e->half));
-    set(c, object, "high", oa_json_number(e->mean + e->half));
+    oa_json_set(c, object, "n", json_integer(e->n));
+    oa_json_set(c, object, "mean", oa_json_number(e->mean));
+    oa_json_set(c, object, "sd", oa_json_number(e->sd));
+    oa_json_set(c, object, "low", oa_json_number(e->mean - e->half));
+    oa_json_set(c, object, "high", oa_json_number(e->mean + e->half));
     return object;
 }
 
@@ -120,18 +123,16 @@ static json_t *difference_json(oa_context *c, const struct oa_comparison *k,
     return estimate_json(c, &shown);
 }
 
-/* What belongs to a verdict: its confidence and its ends, in the direction of the score; null:
- * nothing was judged. */
-static json_t *interval_json(oa_context *c, const struct oa_comparison *k,
-                             const struct oa_estimate *cost, double half, double level)
+json_t *oa_interval_json(oa_context *c, const struct oa_comparison *k,
+                         const struct oa_estimate *cost, double half, double level)
 {
     struct oa_estimate shown = oa_shown(k, *cost);
     if (isnan(half))
         return json_null();
     json_t *object = json_object();
-    set(c, object, "confidence", oa_json_number(1 - level));
-    set(c, object, "low", oa_json_number(shown.mean - half));
-    set(c, object, "high", oa_json_number(shown.mean + half));
+    oa_json_set(c, object, "confidence", oa_json_number(1 - level));
+    oa_json_set(c, object, "low", oa_json_number(shown.mean - half));
+    oa_json_set(c, object, "high", oa_json_number(shown.mean + half));
     return object;
 }
 
@@ -142,15 +143,15 @@ static void fill_against(oa_context *c, const struct oa_comparison *k, const str
     bool judged = a->verdict != OA_AGAINST_NONE;
     const char *code = oa_against_code(a->verdict);
     const char *words = oa_against_words(a->verdict, oa_is_practical(k));
-    set(c, object, "verdict", judged ? oa_json_string(code) : json_null());
-    set(c, object, "difference", difference_json(c, k, &a->difference));
-    set(c, object, "p", oa_json_number(a->p));
-    set(c, object, "p_adjusted", oa_json_number(a->adjusted));
-    set(c, object, "p_equivalence", oa_json_number(a->equivalence));
-    set(c, object, "verdict_text", judged ? oa_json_string(words) : json_null());
-    set(c, object, "standard_error", oa_json_number(a->se));
-    set(c, object, "degrees_of_freedom", oa_json_number(a->df));
-    set(c, object, "interval", interval_json(c, k, &a->difference, a->half, a->level));
+    oa_json_set(c, object, "verdict", judged ? oa_json_string(code) : json_null());
+    oa_json_set(c, object, "difference", difference_json(c, k, &a->difference));
+    oa_json_set(c, object, "p", oa_json_number(a->p));
+    oa_json_set(c, object, "p_adjusted", oa_json_number(a->adjusted));
+    oa_json_set(c, object, "p_equivalence", oa_json_number(a->equivalence));
+    oa_json_set(c, object, "verdict_text", judged ? oa_json_string(words) : json_null());
+    oa_json_set(c, object, "standard_error", oa_json_number(a->se));
+    oa_json_set(c, object, "degrees_of_freedom", oa_json_number(a->df));
+    oa_json_set(c, object, "interval", oa_interval_json(c, k, &a->difference, a->half, a->level));
 }
 
 static json_t *range_json(oa_context *c, const struct oa_range *x)
@@ -158,10 +159,10 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
     if (x->n == 0)
         return json_null();
     json_t *object = json_object();
-    set(c, object, "n", json_integer(x->n));
-    set(c, object, "value", oa_json_number(x->value));
-    set(c, object, "low", oa_json_number(x->low));
-    set(c, object, "high", oa_json_number(x->high));
+    oa_json_set(c, object, "n", json_integer(x->n));
+    oa_json_set(c, object, "value", oa_json_number(x->value));
+    oa_json_set(c, object, "low", oa_json_number(x->low));
+    oa_json_set(c, object, "high", oa_json_number(x->high));
     return object;
 }
 
@@ -188,7 +189,7 @@ static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const st
             json_t *object = json_pack("{s:i, s:i}", "a", i, "b", j);
             fill_against(c, k, oa_compared_pair(s, i, j), object);
             oa_set_item_intervals(c, k, oa_compared_pair(s, i, j), object);
-            append(c, pairs, object);
+            oa_json_append(c, pairs, object);
         }
     return pairs;
 }
@@ -201,16 +202,16 @@ static json_t *family_json(oa_context *c, const struct oa_comparison *k, const s
     for (int i = 0; i < s->count; i++)
         for (int j = i + 1; j < s->count; j++)
             judged += oa_compared_pair(s, i, j)->verdict != OA_AGAINST_NONE;
-    set(c, object, "kind", oa_json_string(oa_family_name(oa_family_kind_of(k))));
-    set(c, object, "comparisons", json_integer(oa_family_size(k)));
-    set(c, object, "judged", json_integer(judged));
-    set(c, object, "level", oa_json_number(oa_family_level(k)));
-    set(c, object, "test",
-        oa_json_string(k->unpaired                                      ? "welch"
-                       : k->test == OA_TWO_WAY_ERRORS && !k->sequential ? "two-way"
-                                                                        : "paired"));
-    set(c, object, "deviation", oa_json_number(oa_family_deviation(k, s)));
-    set(c, object, "detectable", oa_json_number(oa_detectable_difference(k, s)));
+    oa_json_set(c, object, "kind", oa_json_string(oa_family_name(oa_family_kind_of(k))));
+    oa_json_set(c, object, "comparisons", json_integer(oa_family_size(k)));
+    oa_json_set(c, object, "judged", json_integer(judged));
+    oa_json_set(c, object, "level", oa_json_number(oa_family_level(k)));
+    oa_json_set(c, object, "test",
+                oa_json_string(k->unpaired                                      ? "welch"
+                               : k->test == OA_TWO_WAY_ERRORS && !k->sequential ? "two-way"
+                                                                                : "paired"));
+    oa_json_set(c, object, "deviation", oa_json_number(oa_family_deviation(k, s)));
+    oa_json_set(c, object, "detectable", oa_json_number(oa_detectable_difference(k, s)));
     return object;
 }
 
@@ -231,13 +232,13 @@ static json_t *trajectory_json(oa_context *c, const struct oa_comparison *k,
     struct oa_estimate *intervals = oa_alloc(c, room * sizeof *intervals);
     int n = scratch && intervals ? oa_trajectory(k, s, entry, scratch, intervals) : 0;
     for (int i = 0; i < 4; i++)
-        set(c, object, keys[i], columns[i] = json_array());
+        oa_json_set(c, object, keys[i], columns[i] = json_array());
     for (int i = 0; i < n; i++) {
         struct oa_estimate e = oa_shown(k, intervals[i]);
-        append(c, columns[0], json_integer(e.n));
-        append(c, columns[1], oa_json_number(e.mean));
-        append(c, columns[2], oa_json_number(e.mean - e.half));
-        append(c, columns[3], oa_json_number(e.mean + e.half));
+        oa_json_append(c, columns[0], json_integer(e.n));
+        oa_json_append(c, columns[1], oa_json_number(e.mean));
+        oa_json_append(c, columns[2], oa_json_number(e.mean - e.half));
+        oa_json_append(c, columns[3], oa_json_number(e.mean + e.half));
     }
     oa_free(scratch);
     oa_free(intervals);
@@ -254,7 +255,7 @@ static json_t *standing_scores_json(oa_context *c, const struct oa_comparison *k
     json_t *scores = json_object();
     const struct oa_measure *m;
     for (int i = 1; (m = oa_comparison_measure(k, i)); i++)
-        set(c, scores, m->name, estimate_json(c, &s->scores[i]));
+        oa_json_set(c, scores, m->name, estimate_json(c, &s->scores[i]));
     return scores;
 }
 
@@ -274,35 +275,35 @@ static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
     struct oa_text words;
     oa_text_init(&words, c);
     oa_add_verdict(k, summary, entry, &words);
-    set(c, object, "verdict", oa_json_string(oa_verdict_code(k, s->verdict, code)));
-    set(c, object, "identical_with", s->twin < 0 ? json_null() : json_integer(s->twin));
-    set(c, object, "runs_made", json_integer(s->made));
-    set(c, object, "failed_runs", json_integer(s->failed));
-    set(c, object, "loss", estimate_json(c, &s->loss));
+    oa_json_set(c, object, "verdict", oa_json_string(oa_verdict_code(k, s->verdict, code)));
+    oa_json_set(c, object, "identical_with", s->twin < 0 ? json_null() : json_integer(s->twin));
+    oa_json_set(c, object, "runs_made", json_integer(s->made));
+    oa_json_set(c, object, "failed_runs", json_integer(s->failed));
+    oa_json_set(c, object, "loss", estimate_json(c, &s->loss));
     if (oa_comparison_measure(k, 1))
-        set(c, object, "scores", standing_scores_json(c, k, s));
-    set(c, object, "adjusted", oa_json_number(s->adjusted));
-    set(c, object, "adjusted_difference", oa_json_number(adjusted.mean));
-    set(c, object, "difference",
-        lowest->difference.n ? difference_json(c, k, &lowest->difference) : json_null());
-    set(c, object, "difference_percent", oa_json_number(s->percent));
-    set(c, object, "p", oa_json_number(judged->p));
-    set(c, object, "p_adjusted", oa_json_number(judged->adjusted));
-    set(c, object, "seeds_needed", seeds(s->seeds_needed));
-    set(c, object, "seeds_needed_low", seeds(s->seeds_range.low));
-    set(c, object, "seeds_needed_high", seeds(s->seeds_range.high));
+        oa_json_set(c, object, "scores", standing_scores_json(c, k, s));
+    oa_json_set(c, object, "adjusted", oa_json_number(s->adjusted));
+    oa_json_set(c, object, "adjusted_difference", oa_json_number(adjusted.mean));
+    oa_json_set(c, object, "difference",
+                lowest->difference.n ? difference_json(c, k, &lowest->difference) : json_null());
+    oa_json_set(c, object, "difference_percent", oa_json_number(s->percent));
+    oa_json_set(c, object, "p", oa_json_number(judged->p));
+    oa_json_set(c, object, "p_adjusted", oa_json_number(judged->adjusted));
+    oa_json_set(c, object, "seeds_needed", seeds(s->seeds_needed));
+    oa_json_set(c, object, "seeds_needed_low", seeds(s->seeds_range.low));
+    oa_json_set(c, object, "seeds_needed_high", seeds(s->seeds_range.high));
     for (int q = OA_FIRST_QUANTITY; q < OA_COLUMNS; q++)
-        set(c, object, oa_report_columns[q].key,
-            oa_json_number(*oa_quantity_mean(q, &summary->entries[entry])));
-    set(c, object, "floor", against_json(c, k, summary, entry, summary->uniform));
-    set(c, object, "baseline", against_json(c, k, summary, entry, k->baseline - 1));
-    set(c, object, "step", range_json(c, &s->step));
-    set(c, object, "speed", range_json(c, &s->speed));
-    set(c, object, "front_speed", json_boolean(s->front_speed));
-    set(c, object, "front_parameters", json_boolean(s->front_parameters));
-    set(c, object, "verdict_text", oa_json_string(words.s));
-    set(c, object, "interval",
-        interval_json(c, k, &judged->difference, judged->half, judged->level));
+        oa_json_set(c, object, oa_report_columns[q].key,
+                    oa_json_number(*oa_quantity_mean(q, &summary->entries[entry])));
+    oa_json_set(c, object, "floor", against_json(c, k, summary, entry, summary->uniform));
+    oa_json_set(c, object, "baseline", against_json(c, k, summary, entry, k->baseline - 1));
+    oa_json_set(c, object, "step", range_json(c, &s->step));
+    oa_json_set(c, object, "speed", range_json(c, &s->speed));
+    oa_json_set(c, object, "front_speed", json_boolean(s->front_speed));
+    oa_json_set(c, object, "front_parameters", json_boolean(s->front_parameters));
+    oa_json_set(c, object, "verdict_text", oa_json_string(words.s));
+    oa_json_set(c, object, "interval",
+                oa_interval_json(c, k, &judged->difference, judged->half, judged->level));
     oa_text_free(&words);
     return object;
 }
@@ -316,7 +317,7 @@ static json_t *rounds_json(oa_context *c, const double *seconds, int rounds)
         return json_null();
     json_t *list = json_array();
     for (int r = 0; r < rounds; r++)
-        append(c, list, oa_json_number(seconds[r]));
+        oa_json_append(c, list, oa_json_number(seconds[r]));
     return list;
 }
 
@@ -328,7 +329,7 @@ static json_t *test_json(oa_context *c, const struct oa_comparison *k, int entry
     const struct oa_measure *m;
     for (int i = 0; json_is_object(object) && (m = oa_comparison_measure(k, i)); i++) {
         struct oa_estimate e = oa_test_estimate(k, entry, i, scratch);
-        set(c, object, m->name, estimate_json(c, &e));
+        oa_json_set(c, object, m->name, estimate_json(c, &e));
     }
     oa_free(scratch);
     return object;
@@ -338,21 +339,21 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
                           int i)
 {
     json_t *entry = json_object(), *runs = json_array();
-    set(c, entry, "attention", oa_json_string(k->entries[i].attention));
-    set(c, entry, "floor", json_boolean(k->entries[i].uniform));
-    set(c, entry, "trainable", oa_json_number(k->entries[i].trainable));
-    set(c, entry, "frozen", oa_json_number(k->entries[i].frozen));
-    set(c, entry, "ffn", k->entries[i].ffn ? json_integer(k->entries[i].ffn) : json_null());
-    set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
-    set(c, entry, "statistics", standing_json(c, k, s, i));
-    set(c, entry, "retained", oa_retained_json(c, k, s, i));
-    set(c, entry, "test", test_json(c, k, i));
-    set(c, entry, "trajectory", trajectory_json(c, k, s, i));
+    oa_json_set(c, entry, "attention", oa_json_string(k->entries[i].attention));
+    oa_json_set(c, entry, "floor", json_boolean(k->entries[i].uniform));
+    oa_json_set(c, entry, "trainable", oa_json_number(k->entries[i].trainable));
+    oa_json_set(c, entry, "frozen", oa_json_number(k->entries[i].frozen));
+    oa_json_set(c, entry, "ffn", k->entries[i].ffn ? json_integer(k->entries[i].ffn) : json_null());
+    oa_json_set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
+    oa_json_set(c, entry, "statistics", standing_json(c, k, s, i));
+    oa_json_set(c, entry, "retained", oa_retained_json(c, k, s, i));
+    oa_json_set(c, entry, "test", test_json(c, k, i));
+    oa_json_set(c, entry, "trajectory", trajectory_json(c, k, s, i));
     for (int r = 0; r < k->seeds; r++)
         if (!k->entries[i].runs[r].absent)
-            append(c, runs, run_json(c, k, &k->entries[i], &k->entries[i].runs[r]));
-    set(c, entry, "runs", runs);
-    set(c, entry, "tuning", oa_results_trials(c, k, i));
+            oa_json_append(c, runs, run_json(c, k, &k->entries[i], &k->entries[i].runs[r]));
+    oa_json_set(c, entry, "runs", runs);
+    oa_json_set(c, entry, "tuning", oa_results_trials(c, k, i));
     return entry;
 }
 
@@ -362,12 +363,13 @@ static json_t *until_json(oa_context *c, const struct oa_until *u)
     if (u->ending == OA_ENDING_NONE)
         return json_null();
     json_t *object = json_object();
-    set(c, object, "ending", oa_json_string(oa_ending_name(u->ending)));
-    set(c, object, "least_seeds", json_integer(u->least));
-    set(c, object, "most_seeds", json_integer(u->most));
-    set(c, object, "rounds", json_integer(u->rounds));
-    set(c, object, "budget_seconds", u->budget > 0 ? oa_json_number(u->budget) : json_null());
-    set(c, object, "spent_seconds", oa_json_number(u->spent));
+    oa_json_set(c, object, "ending", oa_json_string(oa_ending_name(u->ending)));
+    oa_json_set(c, object, "least_seeds", json_integer(u->least));
+    oa_json_set(c, object, "most_seeds", json_integer(u->most));
+    oa_json_set(c, object, "rounds", json_integer(u->rounds));
+    oa_json_set(c, object, "budget_seconds",
+                u->budget > 0 ? oa_json_number(u->budget) : json_null());
+    oa_json_set(c, object, "spent_seconds", oa_json_number(u->spent));
     return object;
 }
 
@@ -375,14 +377,14 @@ static json_t *recommendation_json(oa_context *c, const struct oa_summary *s)
 {
     const struct oa_recommendation *r = &s->advice;
     json_t *object = json_object();
-    set(c, object, "text", oa_json_string(s->recommendation));
-    set(c, object, "action", oa_json_string(oa_action_name(r->action)));
-    set(c, object, "entry", r->entry < 0 ? json_null() : json_integer(r->entry));
-    set(c, object, "cheaper", r->cheaper < 0 ? json_null() : json_integer(r->cheaper));
-    set(c, object, "speed", oa_json_number(r->speed));
-    set(c, object, "attentions", json_integer(r->open));
-    set(c, object, "seeds", seeds(r->seeds));
-    set(c, object, "seconds", oa_json_number(r->seeds ? r->seconds : NAN));
+    oa_json_set(c, object, "text", oa_json_string(s->recommendation));
+    oa_json_set(c, object, "action", oa_json_string(oa_action_name(r->action)));
+    oa_json_set(c, object, "entry", r->entry < 0 ? json_null() : json_integer(r->entry));
+    oa_json_set(c, object, "cheaper", r->cheaper < 0 ? json_null() : json_integer(r->cheaper));
+    oa_json_set(c, object, "speed", oa_json_number(r->speed));
+    oa_json_set(c, object, "attentions", json_integer(r->open));
+    oa_json_set(c, object, "seeds", seeds(r->seeds));
+    oa_json_set(c, object, "seconds", oa_json_number(r->seeds ? r->seconds : NAN));
     return object;
 }
 
@@ -391,46 +393,47 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
 {
     json_t *root = json_object(), *valid = json_object(), *order = json_array(),
            *entries = json_array();
-    set(c, root, "schema", oa_json_string(OA_RESULTS_SCHEMA));
-    set(c, root, "conclusion", oa_json_string(s->conclusion));
+    oa_json_set(c, root, "schema", oa_json_string(OA_RESULTS_SCHEMA));
+    oa_json_set(c, root, "conclusion", oa_json_string(s->conclusion));
     oa_results_measures(k, root);
-    set(c, root, "equal",
-        k->imported ? json_null()
-                    : oa_json_string(oa_option_word("compare.equal", (int)k->equal).s));
-    set(c, root, "imported", json_boolean(k->imported));
-    set(c, root, "paired", json_boolean(!k->unpaired));
-    set(c, root, "remarks", k->remarks ? oa_json_string(k->remarks + 1) : json_null());
-    set(c, root, "seeds", json_integer(k->seeds));
-    set(c, valid, "characters", oa_json_number(k->characters));
-    set(c, valid, "bytes", oa_json_number(k->bytes));
-    set(c, valid, "tokens", oa_json_number(k->valid_tokens));
-    set(c, valid, "used", oa_json_number(oa_validation_used(k)));
-    set(c, valid, "used_during_training", oa_json_number(k->eval_tokens));
-    set(c, root, "validation", valid);
-    set(c, root, "test_targets",
-        k->test_targets > 0 ? oa_json_number(k->test_targets) : json_null());
-    set(c, root, "options", parsed(c, k->options_json, "options"));
-    set(c, root, "machine", parsed(c, k->machine_json, "machine's data"));
-    set(c, root, "speed_rounds", json_integer(k->rounds));
-    set(c, root, "speed_machine", k->rounds ? oa_json_string(k->speed_machine) : json_null());
-    set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
-    set(c, root, "margin", oa_json_number(k->margin));
-    set(c, root, "family", family_json(c, k, s));
-    set(c, root, "items", oa_json_string(k->random_items ? "random" : "fixed"));
-    set(c, root, "looks", oa_json_string(k->sequential ? "any" : "one"));
-    set(c, root, "until_resolved", until_json(c, &k->until));
-    set(c, root, "tuning", oa_results_tuning(c, k));
-    set(c, root, "reference", s->reference < 0 ? json_null() : json_integer(s->reference));
+    oa_json_set(c, root, "equal",
+                k->imported ? json_null()
+                            : oa_json_string(oa_option_word("compare.equal", (int)k->equal).s));
+    oa_json_set(c, root, "imported", json_boolean(k->imported));
+    oa_json_set(c, root, "paired", json_boolean(!k->unpaired));
+    oa_json_set(c, root, "remarks", k->remarks ? oa_json_string(k->remarks + 1) : json_null());
+    oa_json_set(c, root, "seeds", json_integer(k->seeds));
+    oa_json_set(c, valid, "characters", oa_json_number(k->characters));
+    oa_json_set(c, valid, "bytes", oa_json_number(k->bytes));
+    oa_json_set(c, valid, "tokens", oa_json_number(k->valid_tokens));
+    oa_json_set(c, valid, "used", oa_json_number(oa_validation_used(k)));
+    oa_json_set(c, valid, "used_during_training", oa_json_number(k->eval_tokens));
+    oa_json_set(c, root, "validation", valid);
+    oa_json_set(c, root, "test_targets",
+                k->test_targets > 0 ? oa_json_number(k->test_targets) : json_null());
+    oa_json_set(c, root, "options", parsed(c, k->options_json, "options"));
+    oa_json_set(c, root, "machine", parsed(c, k->machine_json, "machine's data"));
+    oa_json_set(c, root, "speed_rounds", json_integer(k->rounds));
+    oa_json_set(c, root, "speed_machine",
+                k->rounds ? oa_json_string(k->speed_machine) : json_null());
+    oa_json_set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
+    oa_json_set(c, root, "margin", oa_json_number(k->margin));
+    oa_json_set(c, root, "family", family_json(c, k, s));
+    oa_json_set(c, root, "items", oa_json_string(k->random_items ? "random" : "fixed"));
+    oa_json_set(c, root, "looks", oa_json_string(k->sequential ? "any" : "one"));
+    oa_json_set(c, root, "until_resolved", until_json(c, &k->until));
+    oa_json_set(c, root, "tuning", oa_results_tuning(c, k));
+    oa_json_set(c, root, "reference", s->reference < 0 ? json_null() : json_integer(s->reference));
     for (int i = 0; i < k->count; i++)
-        append(c, order, json_integer(s->order[i]));
-    set(c, root, "order", order);
+        oa_json_append(c, order, json_integer(s->order[i]));
+    oa_json_set(c, root, "order", order);
     for (int i = 0; i < k->count; i++)
-        append(c, entries, entry_json(c, k, s, i));
-    set(c, root, "entries", entries);
-    set(c, root, "pairs", pairs_json(c, k, s));
-    set(c, root, "vary", oa_variances_json(k));
-    set(c, root, "solved", oa_solved_json(k, s));
-    set(c, root, "recommendation", recommendation_json(c, s));
+        oa_json_append(c, entries, entry_json(c, k, s, i));
+    oa_json_set(c, root, "entries", entries);
+    oa_json_set(c, root, "pairs", pairs_json(c, k, s));
+    oa_json_set(c, root, "vary", oa_variances_json(k));
+    oa_json_set(c, root, "solved", oa_solved_json(k, s));
+    oa_json_set(c, root, "recommendation", recommendation_json(c, s));
     return root;
 }
 

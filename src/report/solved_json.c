@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * "solved" of results.json. */
-#include "report/results_values.h"
+#include "base/json_read.h"
+#include "base/json_write.h"
+#include "report/results.h"
 #include "report/solved.h"
 #include "report/summary.h"
+
+#include <math.h>
 
 static json_t *solved_entry_json(const struct oa_solved *s, const struct oa_solved_entry *e)
 {

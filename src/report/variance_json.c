@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * "vary" of results.json: the scores of the runs in which one source varied alone, and what the
  * statistics say. */
-#include "report/results_values.h"
+#include "base/json_read.h"
+#include "base/json_write.h"
+#include "report/results.h"
 #include "report/variance.h"
 
 static json_t *spread_json(const struct oa_spread *s)

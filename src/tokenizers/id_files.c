@@ -6,6 +6,7 @@
  *     llm.c, Llama 3   the same with 20240801, version 7 and 32-bit ids
  *
  * They are never unpacked: the first id may look like the beginning of a gzip file. */
+#include "base/little_endian.h"
 #include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>
@@ -49,18 +50,13 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
 
 /* ---- a file ---- */
 
-static uint32_t little_endian_at(const uint8_t *b, size_t width)
-{
-    uint32_t low = (uint32_t)b[0] | (uint32_t)b[1] << 8;
-    return width == 2 ? low : low | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
 static enum oa_error check_id_header(struct id_file *f, const uint8_t *header)
 {
-    uint32_t magic = little_endian_at(header, 4), version = little_endian_at(header + 4, 4),
+    uint32_t magic = (uint32_t)oa_get_little_endian(header, 4),
+             version = (uint32_t)oa_get_little_endian(header + 4, 4),
              wanted = magic == MAGIC_16 ? 1 : 7;
     f->width = magic == MAGIC_16 ? 2 : 4;
-    f->count = little_endian_at(header + 8, 4);
+    f->count = (uint32_t)oa_get_little_endian(header + 8, 4);
     if (version != wanted)
         return oa_fail(f->context, OA_FORMAT,
                        "%s: version %u of llm.c header %u is not supported, only version %u",
@@ -79,7 +75,7 @@ static enum oa_error read_id_header(struct id_file *f)
 {
     uint8_t header[4 * HEADER];
     bool whole = fread(header, 1, sizeof header, f->file) == sizeof header;
-    uint32_t magic = whole ? little_endian_at(header, 4) : 0;
+    uint32_t magic = whole ? (uint32_t)oa_get_little_endian(header, 4) : 0;
     if (ferror(f->file))
         return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path, strerror(errno));
     if (magic == MAGIC_TASKS)
@@ -191,7 +187,8 @@ static enum oa_error feed_ids(struct id_file *f, oa_id_sink *sink, void *argumen
             return oa_fail(f->context, OA_INTERRUPTED, "stopped by signal %d while reading %s",
                            oa_stop_requested(f->context), f->path);
         for (size_t i = 0; i < wanted; i++, at++)
-            OA_TRY(sink(argument, f->path, at, little_endian_at(piece + i * f->width, f->width)));
+            OA_TRY(sink(argument, f->path, at,
+                        (uint32_t)oa_get_little_endian(piece + i * f->width, (int)f->width)));
     }
     return OA_OK;
 }

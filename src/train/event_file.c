@@ -9,6 +9,7 @@
  * = 1; float simple_value = 2 }. The first holds the version. A resumed run first
  * cuts away what is newer than its checkpoint. */
 #include "base/crc32c.h"
+#include "base/little_endian.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -34,8 +35,8 @@ static void put_raw(struct bytes *b, const void *data, size_t count)
 
 static void put_little(struct bytes *b, uint64_t x, int count)
 {
-    for (int i = 0; i < count; i++)
-        b->at[b->count++] = (uint8_t)(x >> 8 * i);
+    oa_put_little_endian(b->at + b->count, x, count);
+    b->count += (size_t)count;
 }
 
 static void put_varint(struct bytes *b, uint64_t x)
@@ -71,14 +72,6 @@ static void put_double(struct bytes *b, int field, double x)
     memcpy(&bits, &x, sizeof bits);
     put_key(b, field, FIXED64);
     put_little(b, bits, sizeof bits);
-}
-
-static uint64_t read_little(const uint8_t *b, int count)
-{
-    uint64_t x = 0;
-    for (int i = 0; i < count; i++)
-        x |= (uint64_t)b[i] << 8 * i;
-    return x;
 }
 
 /* ---- records ---- */
@@ -159,9 +152,10 @@ enum oa_error oa_events_add(oa_context *c, const char *folder, const struct oa_l
 /* Bytes of the record at the beginning of b; 0 when it is not whole. */
 static size_t whole_record_size(const uint8_t *b, size_t left)
 {
-    uint64_t length = left > HEAD + TAIL ? read_little(b, 8) : 0;
-    if (!length || length > left - HEAD - TAIL || read_little(b + 8, 4) != oa_masked_crc32c(b, 8) ||
-        read_little(b + HEAD + length, 4) != oa_masked_crc32c(b + HEAD, length))
+    uint64_t length = left > HEAD + TAIL ? oa_get_little_endian(b, 8) : 0;
+    if (!length || length > left - HEAD - TAIL ||
+        oa_get_little_endian(b + 8, 4) != oa_masked_crc32c(b, 8) ||
+        oa_get_little_endian(b + HEAD + length, 4) != oa_masked_crc32c(b + HEAD, length))
         return 0;
     return HEAD + (size_t)length + TAIL;
 }

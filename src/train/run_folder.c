@@ -15,15 +15,6 @@
 #define PATTERN "checkpoint-%09ld.safetensors"
 enum { KEPT = 2, MOST = OA_CHECKPOINTS };
 
-enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name)
-{
-    int n = snprintf(out, OA_PATH, "%s/%s", folder, name);
-    if (n < 0 || n >= OA_PATH)
-        return oa_fail(c, OA_IO, "%s/%s: the path is longer than %d bytes", folder, name,
-                       OA_PATH - 1);
-    return OA_OK;
-}
-
 static int compare_newest_first(const void *a, const void *b)
 {
     long x = *(const long *)a, y = *(const long *)b;

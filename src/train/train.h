@@ -185,8 +185,6 @@ enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_opt
                                  const struct oa_workload *w, enum oa_error opened);
 
 /* run_folder.c: files of a run. */
-enum { OA_PATH = 4096 };
-enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name);
 /* Steps of the checkpoints in the folder, newest first; how many, −1 after a recorded failure. */
 enum { OA_CHECKPOINTS = 64 };
 int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECKPOINTS]);
