@@ -164,6 +164,29 @@ static void without_variance(void **state)
     assert_true(isnan(se) && isnan(df));
 }
 
+/* By hand: means 1 and 3; beyond them -1, 1 and -3, 3, whose means over seeds are -2 and 2:
+ * variances of the mean are 1 of seeds, 8/2 of items and 4/4 of the interaction. With seeds of 3²
+ * at 5 degrees of freedom from elsewhere it is 9 + 4 - 1, with 12² / (9²/5 + 4²/1 + 1²/1). */
+static void the_variance_of_seeds_may_be_given(void **state)
+{
+    const double sums[4] = { 0, 2, 0, 6 }, weights[2] = { 1, 1 };
+    struct oa_crossed x;
+    double se, df;
+    (void)state;
+    assert_int_equal(oa_crossed_of(c, sums, weights, 2, 2, &x), OA_OK);
+    near(x.seed, 1);
+    near(x.item, 4);
+    near(x.interaction, 1);
+    near(x.variance, 4);
+    near(x.df, 16.0 / 18);
+    oa_crossed_set_seeds(&x, 3, 5);
+    near(x.variance, 12);
+    near(x.df, 144 / 33.2);
+    oa_crossed_error(&x, 0.05, &se, &df);
+    near(se, sqrt(12));
+    near(df, 144 / 33.2);
+}
+
 /* ---- coverage ---- */
 
 /* Shares of the variance of the mean, at any number of seeds and items. */
@@ -363,6 +386,7 @@ int main(int count, char **words)
         cmocka_unit_test(items_without_targets_do_not_count),
         cmocka_unit_test(never_narrower_than_over_seeds),
         cmocka_unit_test(without_variance),
+        cmocka_unit_test(the_variance_of_seeds_may_be_given),
         cmocka_unit_test(covers_whatever_varies),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
