@@ -145,6 +145,22 @@ static void medians(void **state)
     assert_true(isnan(oa_median_time(times, 0).value));
 }
 
+/* What is censored at a time was still observed then: of three 1/3 has the event at 100, and the
+ * median is 200, in any order of the samples. */
+static void censored_after_the_events_of_its_time(void **state)
+{
+    static const struct oa_time sample[] = { { 100, false, 0 },
+                                             { 100, true, 0 },
+                                             { 200, true, 0 } };
+    (void)state;
+    for (int first = 0; first < 3; first++) {
+        struct oa_time times[3];
+        for (int i = 0; i < 3; i++)
+            times[i] = sample[(first + i) % 3];
+        assert_true(oa_median_time(times, 3).value == 200);
+    }
+}
+
 /* Where too many permutations are left to count p is from the normal distribution. In groups of
  * this size both are near to the chi-squared approximation. */
 static void many_runs(void **state)
@@ -231,6 +247,7 @@ int main(int count, char **words)
         cmocka_unit_test(log_rank),
         cmocka_unit_test(nothing_to_test),
         cmocka_unit_test(medians),
+        cmocka_unit_test(censored_after_the_events_of_its_time),
         cmocka_unit_test(many_runs),
         cmocka_unit_test(equal_times_are_called_different_in_5_percent),
     };
