@@ -99,14 +99,17 @@ static const double losses[][SEEDS] = { { 1.50, 1.52, 1.47, 1.55, 1.51 },
                                         { 1.70, 1.71, 1.66, 1.76, 1.64 },
                                         { 1.56, 1.585, 1.525, 1.612, 1.57 } };
 
-/* The first `count` attentions against the first. */
-static struct oa_summary summarise(oa_context *c, int count, struct oa_run runs[][SEEDS])
+/* The first `count` attentions against one of them, which is counted from 1. */
+static struct oa_summary summarise(oa_context *c, int count, int baseline,
+                                   struct oa_run runs[][SEEDS])
 {
     static char *const name[] = { "a", "b", "c", "d", "e" };
     struct oa_entry entry[5] = { { .attention = NULL } };
-    struct oa_comparison k = {
-        .entries = entry, .count = count, .seeds = SEEDS, .baseline = 1, .test = OA_TWO_WAY_ERRORS
-    };
+    struct oa_comparison k = { .entries = entry,
+                               .count = count,
+                               .seeds = SEEDS,
+                               .baseline = baseline,
+                               .test = OA_TWO_WAY_ERRORS };
     struct oa_summary s;
     for (int i = 0; i < count; i++) {
         entry[i] = (struct oa_entry){ .attention = name[i], .trainable = 100, .runs = runs[i] };
@@ -130,7 +133,7 @@ static void a_comparison_is_judged_by_them(void **state)
     struct oa_run runs[5][SEEDS] = { 0 };
     oa_context *c = oa_open(NULL);
     (void)state;
-    struct oa_summary s = summarise(c, 4, runs);
+    struct oa_summary s = summarise(c, 4, 1, runs);
     for (int i = 0; i < 3; i++) {
         const struct oa_against *a = oa_compared_pair(&s, i + 1, 0);
         const double found[] = { a->difference.mean, a->se, a->df, a->half, a->adjusted };
@@ -148,10 +151,14 @@ static void the_same_model_is_one_row(void **state)
     struct oa_run runs[5][SEEDS] = { 0 };
     oa_context *c = oa_open(NULL);
     (void)state;
-    struct oa_summary s = summarise(c, 5, runs);
+    struct oa_summary s = summarise(c, 5, 1, runs);
     const struct oa_against *b = oa_compared_pair(&s, 1, 0), *e = oa_compared_pair(&s, 4, 0);
     near(b->se, 0.007896623751114582);
     assert_true(b->se == e->se && b->df == e->df && b->half == e->half);
+    oa_summary_free(&s);
+    s = summarise(c, 5, 5, runs); /* also where all others are compared with it */
+    near(oa_compared_pair(&s, 0, 4)->se, 0.007896623751114582);
+    near(oa_compared_pair(&s, 0, 4)->df, 8);
     oa_summary_free(&s);
     oa_close(c);
 }
@@ -164,7 +171,7 @@ static void two_attentions_are_paired(void **state)
     for (int others = 0; others < 2; others++) {
         struct oa_run runs[5][SEEDS] = { 0 };
         runs[2][0].failed = runs[3][1].failed = true;
-        struct oa_summary s = summarise(c, others ? 4 : 2, runs);
+        struct oa_summary s = summarise(c, others ? 4 : 2, 1, runs);
         const struct oa_against *a = oa_compared_pair(&s, 1, 0);
         assert_true(fabs(a->p - 3.1743780878501596e-06) < 1e-12);
         near(a->df, 4);
