@@ -260,6 +260,9 @@ static void failed_runs_solve_nothing(void **state)
     summarise(&l);
     assert_true(l.summary.solved.entries[1].share.k == 9 && l.summary.solved.entries[1].mixed);
     assert_true(l.summary.solved.entries[1].reached == 9);
+    /* ten times, of which the second and the ninth are the ends of the interval */
+    const struct oa_range *steps = &l.summary.solved.entries[1].steps;
+    assert_true(steps->value == 200 && steps->low == 100 && steps->high == 600);
     end(&l);
 }
 
