@@ -339,6 +339,10 @@ static void the_value_that_counts(void **state)
     reads("at.csv", (struct oa_import_request){ .at = "20" });
     assert_true(run_of("b", 1)->failed);
     refuses("at.csv", (struct oa_import_request){ .at = "5" }, "no value at step 5");
+    put_text("first.csv", "system,seed,step,loss\na,1,0,nan\na,1,10,2\na,1,20,3\nb,1,0,4\n");
+    reads("first.csv", (struct oa_import_request){ .at = "best" });
+    assert_false(run_of("a", 1)->failed); /* it has values after the first */
+    has_value("a", 1, 2);
     put_text("no_steps.csv", "system,seed,loss\na,1,1\nb,1,2\n");
     refuses("no_steps.csv", (struct oa_import_request){ .at = "best" }, "without steps");
 }
