@@ -115,6 +115,29 @@ static void every_id_is_at_its_place(void **state)
     oa_token_store_release(s);
 }
 
+static int count_open_files(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 4096; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void at_most_64_files_are_open(void **state)
+{
+    static uint32_t expected[MOST];
+    uint64_t total;
+    int before = count_open_files();
+    struct oa_token_store *s = open_shards(expected, &total);
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        expect_ids(context, s, expected, 0, total);
+        assert_int_equal(count_open_files(), before + 64);
+    }
+    oa_token_store_release(s);
+    assert_int_equal(count_open_files(), before);
+}
+
 struct reader {
     struct oa_token_store *store;
     const uint32_t *expected;
@@ -344,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_id_is_at_its_place),
+        cmocka_unit_test(at_most_64_files_are_open),
         cmocka_unit_test(several_threads_read_the_same_ids),
         cmocka_unit_test(damage_is_reported_with_its_place),
         cmocka_unit_test(foreign_ids_are_refused),
