@@ -99,6 +99,28 @@ static void lines_are_documents_without_their_ends(void **state)
     remove(path);
 }
 
+static void lines_are_counted_in_each_file(void **state)
+{
+    static const uint64_t line[] = { 1, 3, 2 };
+    struct oa_documents *d;
+    struct oa_document piece;
+    (void)state;
+    write_text("test_packed_1.txt", "one\n\ntwo\n", 9);
+    write_text("test_packed_2.txt", "\nthree", 6);
+    assert_int_equal(oa_documents_open(context, "test_packed_1.txt,test_packed_2.txt",
+                                       OA_DOCUMENTS_LINES, "text", &d),
+                     OA_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(oa_documents_next(d, &piece), OA_OK);
+        assert_string_equal(piece.file, i < 2 ? "test_packed_1.txt" : "test_packed_2.txt");
+        assert_int_equal(piece.line, line[i]);
+    }
+    assert_int_equal(oa_documents_empty(d), 2);
+    oa_documents_close(d);
+    remove("test_packed_1.txt");
+    remove("test_packed_2.txt");
+}
+
 static void truncated_gzip_is_an_error(void **state)
 {
     static const uint8_t cut[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b, 0x4c };
@@ -245,3 +267,4 @@ int main(void)
     threads_only("*split*");
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
+        cmocka_unit_test(lines_are_counted_in_each_file),
