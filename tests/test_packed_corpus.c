@@ -214,6 +214,58 @@ static void validation_begins_with_a_document(void **state)
 
 /* ---- records of strangers ---- */
 
+    assert_int_equal(exact, 2 * 4);
+}
+
+/* ---- interruption ---- */
+
+enum { LINES = 12000 };
+
+static void stop_packing(void *argument, long done, long all)
+{
+    (void)done;
+    (void)all;
+    *(volatile int *)argument = 2;
+}
+
+/* Lines of 100 characters, one of which has two bytes: 1.2 MB, which are read in two portions. */
+static void what_is_counted_continues(void **state)
+{
+    static const char path[] = "test_packed_stopped.txt";
+    volatile int stop = 0;
+    struct oa_pack_request r = { .files = path,
+                                 .column = "text",
+                                 .kind = OA_DOCUMENTS_LINES,
+                                 .end = OA_END_OF_DOCUMENT,
+                                 .shard_ids = 400000,
+                                 .folder = "test_packed_stopped",
+                                 .progress = stop_packing,
+                                 .argument = (void *)(uintptr_t)&stop };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1, .stop = &stop });
+    struct oa_tokenizer *tok;
+    json_t *record;
+    FILE *f = fopen(path, "wb");
+    (void)state;
+    assert_non_null(f);
+    for (int i = 0; i < LINES; i++)
+        fprintf(f, "%099d\xc3\xa9\n", i);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(oa_tokenizer_open(c, "byte", NULL, NULL, &tok), OA_OK);
+    assert_int_equal(oa_corpus_pack(c, tok, &r, &record), OA_INTERRUPTED);
+    assert_true(oa_file_exists("test_packed_stopped/shard-00001.bin"));
+    oa_clear_error(c);
+    stop = 0;
+    r.progress = NULL;
+    assert_int_equal(oa_corpus_pack(c, tok, &r, &record), OA_OK);
+    static const char *const keys[] = { "documents", "tokens", "characters", "bytes" };
+    static const int counts[] = { LINES, LINES * 102, LINES * 100, LINES * 101 };
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(json_integer_value(json_object_get(record, keys[i])), counts[i]);
+    json_decref(record);
+    oa_tokenizer_close(tok);
+    oa_close(c);
+    remove(path);
+    remove_folder("test_packed_stopped");
 static void opens_with(const char *key, json_t *value, enum oa_error code, const char *words)
 {
     struct oa_tokenizer *tok;
@@ -267,4 +319,5 @@ int main(void)
     threads_only("*split*");
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
+        cmocka_unit_test(what_is_counted_continues),
         cmocka_unit_test(lines_are_counted_in_each_file),
