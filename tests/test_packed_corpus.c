@@ -182,19 +182,23 @@ static void remove_folder(const char *folder)
 static void validation_begins_with_a_document(void **state)
 {
     static const uint64_t shards[] = { 200, 1 << 20 };
-    static const double fractions[] = { 0.001, 0.01, 0.1, 0.37, 0.5, 0.9, 0.99 };
+    static const double fractions[] = { 0.001, 0.01, 0.1,  0.37, 0.5, 0.9,
+                                        0.99,  0.22, 0.42, 0.63, 0.77 };
+    enum { FRACTIONS = sizeof fractions / sizeof *fractions };
+    int exact = 0; /* a document begins at the cut itself */
     uint64_t start[DOCUMENTS + 1];
     (void)state;
     for (int s = 0; s < 2; s++) {
         struct oa_tokenizer *tok;
         pack_lines("test_packed_split", shards[s], start);
         assert_int_equal(oa_packed_tokenizer(context, "test_packed_split", &tok), OA_OK);
-        for (int i = 0; i < 7; i++) {
+        for (int i = 0; i < FRACTIONS; i++) {
             struct oa_corpus corpus;
             int32_t before;
             uint64_t cut = (uint64_t)((double)start[DOCUMENTS] * (1 - fractions[i])), first = 0;
             while (start[first] < cut)
                 first++;
+            exact += start[first] == cut;
             assert_int_equal(
                 oa_corpus_open(context, tok, "test_packed_split", NULL, fractions[i], &corpus),
                 OA_OK);
