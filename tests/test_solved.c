@@ -266,6 +266,28 @@ static void failed_runs_solve_nothing(void **state)
     end(&l);
 }
 
+/* Where all runs of one failed at once they are censored at the last step of the other's: as random
+ * above, whose runs end there. */
+static void all_runs_of_one_failed(void **state)
+{
+    static struct learning l;
+    (void)state;
+    three_kinds(&l, "95");
+    for (int i = 0; i < 10; i++) {
+        l.runs[2][i].failed = true;
+        l.runs[2][i].steps = 50;
+        l.runs[2][i].points = 0;
+        l.runs[2][i].valid_loss = l.runs[2][i].scores[ACCURACY] = NAN;
+    }
+    summarise(&l);
+    const struct oa_solved_test *t = &l.summary.solved.tests[1];
+    assert_true(t->a == 2 && t->b == 1);
+    close_to(t->p, 1.90734863281e-06, 1e-6);
+    close_to(t->steps.p, 1.0825088224469e-05, 1e-10);
+    assert_true(t->steps.events[0] == 0 && t->steps.events[1] == 10);
+    end(&l);
+}
+
 /* ---- equivalence ---- */
 
 /* Deviations of 0.5 around 97 %; with `failing` runs of the first attention stay near 43 %: its
@@ -488,3 +510,4 @@ int main(int count, char **words)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        cmocka_unit_test(all_runs_of_one_failed),
