@@ -553,6 +553,13 @@ static void rankings(void **state)
           "not resolved",
           OA_CLAIM_INCONCLUSIVE,
           { 1, 0, 2 } },
+        /* t = 4.40 of random and softmax: significant among three pairs, t(1 - 0.05/6, 4) = 3.96,
+         * and not among those of both comparisons, t(1 - 0.05/12, 4) = 4.85 */
+        { { 0.2, 0.5, 0.0994 },
+          { 0.2, 0.5, 0.0994 },
+          "not resolved",
+          OA_CLAIM_INCONCLUSIVE,
+          { 2, 0, 1 } },
     };
     struct oa_experiment e;
     struct oa_judged j;
