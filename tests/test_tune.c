@@ -803,6 +803,28 @@ static void test_each_seed_tunes_for_itself(void **state)
     remove_folder(folder);
 }
 
+/* With several seeds for each cell no two tunings of a comparison share one. */
+static void test_tunings_have_seeds_of_their_own(void **state)
+{
+    (void)state;
+    oa_context *c = open_context();
+    struct oa_options o = nested_options();
+    struct oa_comparison k;
+    remove_folder(folder);
+    o.compare_tune_extend = 0;
+    o.compare_tune_seeds = 2;
+    o.compare_seeds = 2;
+    assert_int_equal(hold(c, &o, &k), OA_OK);
+    for (int entry = 0; entry < k.count; entry++)
+        for (int seed = 0; seed < 2; seed++)
+            for (int i = 0; i < 4; i++) /* two rates, each with two seeds */
+                assert_int_equal(oa_tuned_of(&k, entry, seed)->trials[i].seed,
+                                 1000001 + 2 * seed + i % 2);
+    oa_comparison_free(&k);
+    oa_close(c);
+    remove_folder(folder);
+}
+
 /* contest.json of a program that knew neither compare.tune_per nor tune_extend. */
 static void test_older_folders_go_on(void **state)
 {
@@ -933,6 +955,7 @@ int main(void)
         cmocka_unit_test(test_grids_extend),
         cmocka_unit_test(test_against_trainings_made_alone),
         cmocka_unit_test(test_each_seed_tunes_for_itself),
+        cmocka_unit_test(test_tunings_have_seeds_of_their_own),
         cmocka_unit_test(test_older_folders_go_on),
         cmocka_unit_test(test_other_tunings_are_refused),
         cmocka_unit_test(test_steps_of_trials),
