@@ -124,7 +124,8 @@ static void judged_as_compared(void **state)
     static const char *const questions[][8] = {
         { NULL },
         { "compare.baseline", "softmax", "compare.margin", "0.05", NULL },
-        { "compare.sequential", "on", "compare.margin", "0.05", NULL }
+        { "compare.sequential", "on", "compare.margin", "0.05", NULL },
+        { "compare.test", "two-way", NULL }
     };
     (void)state;
     oa_context *c = open_context();
