@@ -3,6 +3,7 @@
  * and which runs, pairs and failures a comparison of them has. */
 #include "testing.h"
 
+#include "base/crc32c.h"
 #include "import/observations.h"
 #include "import_events.h"
 #include "train/train.h"
@@ -270,6 +271,51 @@ static void damaged_events_end_a_run(void **state)
     refuses("empty", plain, "no event files");
 }
 
+/* A record: its size, the event, and a checksum of each. */
+static size_t put_record(const uint8_t *event, size_t size, uint8_t *out)
+{
+    uint8_t head[8] = { (uint8_t)size };
+    uint32_t of_head = oa_masked_crc32c(head, 8), of_event = oa_masked_crc32c(event, size);
+    memcpy(out, head, 8);
+    memcpy(out + 12, event, size);
+    for (int b = 0; b < 4; b++) {
+        out[8 + b] = (uint8_t)(of_head >> 8 * b);
+        out[12 + size + (size_t)b] = (uint8_t)(of_event >> 8 * b);
+    }
+    return size + 16;
+}
+
+/* Tensors of the scalar "acc" by hand: tensor_content of DT_INT32 and DT_INT64, int_val, which has
+ * negative numbers in ten bytes, and double_val, packed. */
+static void whole_numbers_in_tensors(void **state)
+{
+    static const struct {
+        uint8_t size, tensor[16];
+        double value;
+    } cases[] = {
+        { 8, { 0x08, 3, 0x22, 4, 0xf9, 0xff, 0xff, 0xff }, -7 },
+        { 12, { 0x08, 9, 0x22, 8, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }, -8 },
+        { 13, { 0x08, 3, 0x38, 0xf7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01 }, -9 },
+        { 12, { 0x08, 2, 0x32, 8, 0, 0, 0, 0, 0, 0, 0x24, 0xc0 }, -10 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t n = cases[i].size, event[64], record[96], at = 0;
+        const uint8_t front[] = {
+            0x10, 4, 0x2a, (uint8_t)(n + 9), 0x0a, (uint8_t)(n + 7), 0x0a, 3, 'a', 'c', 'c', 0x42, n
+        };
+        memcpy(event, front, sizeof front);
+        at = sizeof front;
+        memcpy(event + at, cases[i].tensor, n);
+        size_t size = put_record(event, (size_t)at + n, record);
+        put_bytes("whole/a-1/events.out.tfevents.1", record, size);
+        put_bytes("whole/b-1/events.out.tfevents.1", record, size);
+        reads("whole", (struct oa_import_request){ .metric = "acc" });
+        has_value("a", 1, cases[i].value);
+        assert_int_equal(run_of("a", 1)->steps, 4);
+    }
+}
+
 /* The event files that training writes (train/event_file.c). */
 static void own_event_files(void **state)
 {
@@ -501,6 +547,7 @@ int main(void)
         cmocka_unit_test(json_lines_and_lists),
         cmocka_unit_test(scalars_of_tensorboard),
         cmocka_unit_test(damaged_events_end_a_run),
+        cmocka_unit_test(whole_numbers_in_tensors),
         cmocka_unit_test(own_event_files),
         cmocka_unit_test(values_that_are_missing_or_not_finite_are_failures),
         cmocka_unit_test(duplicates_are_refused_with_their_lines),
