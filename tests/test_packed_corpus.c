@@ -214,10 +214,6 @@ static void validation_begins_with_a_document(void **state)
         oa_tokenizer_close(tok);
         remove_folder("test_packed_split");
     }
-}
-
-/* ---- records of strangers ---- */
-
     assert_int_equal(exact, 2 * 4);
 }
 
@@ -270,6 +266,10 @@ static void what_is_counted_continues(void **state)
     oa_close(c);
     remove(path);
     remove_folder("test_packed_stopped");
+}
+
+/* ---- records of strangers ---- */
+
 static void opens_with(const char *key, json_t *value, enum oa_error code, const char *words)
 {
     struct oa_tokenizer *tok;
@@ -319,9 +319,9 @@ int main(void)
         cmocka_unit_test(truncated_gzip_is_an_error),
         cmocka_unit_test(validation_begins_with_a_document),
         cmocka_unit_test(records_open_nothing_else),
+        cmocka_unit_test(what_is_counted_continues),
+        cmocka_unit_test(lines_are_counted_in_each_file),
     };
     threads_only("*split*");
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
-        cmocka_unit_test(what_is_counted_continues),
-        cmocka_unit_test(lines_are_counted_in_each_file),

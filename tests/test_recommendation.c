@@ -288,8 +288,9 @@ static const struct made_up cases[] = {
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
       .baseline = 1,
       .outcome = OA_OUTCOME_FAR,
-      .text = "Keep softmax: no attention was shown to be better, and the unresolved differences "
-              "are so small that they would need more than 1000 seeds." },
+      .text =
+          "Keep softmax: no attention was shown to be better, and more than 1000 seeds would be "
+          "needed to resolve the other differences if they are as observed." },
     /* none */
     { "best",
       { SOFTMAX, WORSE },
@@ -313,8 +314,7 @@ static const struct made_up cases[] = {
       .outcome = OA_OUTCOME_BEST,
       .saving = OA_SAVING_NONE,
       .text = "Take softmax: every other attention was shown to be worse. No equivalent attention "
-              "was shown to be faster. But softmax was not shown to be better than the uniform "
-              "baseline." },
+              "was shown to be faster. But softmax is equivalent to the uniform baseline." },
     { "alike",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .margin = 0.05,
@@ -357,8 +357,8 @@ static const struct made_up cases[] = {
     { "open forever, no baseline",
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
       .outcome = OA_OUTCOME_FAR_LOWEST,
-      .text = "Take softmax: it has the lowest loss, and the unresolved differences are so small "
-              "that they would need more than 1000 seeds." },
+      .text = "Take softmax: it has the lowest loss, and more than 1000 seeds would be needed to "
+              "resolve the other differences if they are as observed." },
     { "one seed, no baseline",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .seeds = 1,

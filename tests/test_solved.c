@@ -528,7 +528,7 @@ int main(int count, char **words)
         cmocka_unit_test(wrong_thresholds),
         cmocka_unit_test(a_mixture_is_told_once),
         cmocka_unit_test(thresholds),
+        cmocka_unit_test(all_runs_of_one_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-        cmocka_unit_test(all_runs_of_one_failed),
