@@ -320,8 +320,8 @@ static const struct made_up cases[] = {
       .margin = 0.05,
       .outcome = OA_OUTCOME_ALIKE,
       .saving = OA_SAVING_SOME,
-      .text = "Take linear: it is equivalent to softmax within 0.05 nats a token, and 1.4 times as "
-              "fast." },
+      .text = "Take linear: it is equivalent to softmax within 0.05 nats a token, and is 1.4 times "
+              "as fast." },
     { "alike and slow",
       { SOFTMAX, WORSE, ALIKE_SLOW },
       .margin = 0.05,
