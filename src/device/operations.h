@@ -436,6 +436,26 @@ struct oa_head_factors {
     void *dtemperature, *ddiagonal;
 };
 
+/* The gates of heads: y = x·g, for head h of each row g = σ(z_h) (HEAD), or channel by channel σ(z)
+ * (CHANNEL) or z·σ(z) (SWISH). With dy: dx, dz. */
+enum oa_head_gate_kind {
+    OA_HEAD_GATE_NONE,
+    OA_HEAD_GATE_HEAD,
+    OA_HEAD_GATE_CHANNEL,
+    OA_HEAD_GATE_SWISH
+};
+struct oa_head_gate {
+    enum oa_head_gate_kind kind;
+    long rows, heads, width; /* H, V */
+    const void *x;           /* act [rows, ≥ H·V] */
+    long ldx;
+    const void *z; /* act [rows, H] or [rows, H·V], contiguous */
+    void *y;       /* act [rows, ≥ H·V] */
+    long ldy;
+    const void *dy; /* like y */
+    void *dx, *dz;  /* act, like x and z, overwritten */
+};
+
 /* sum = x + dropout(branch) (branch may be NULL: sum = x, and need not be stored when it is x); y =
  * norm(sum). */
 struct oa_residual_norm {

@@ -49,6 +49,23 @@ MAGNITUDE(gate_gradient)
         m[j] = 4 * fabs(a[o][j]) + (o == 4 ? 2 * fabs(b[0][j] * b[2][j]) : 0);
 }
 
+CALL(gate_swish, p->cols, x[0], x[1], x[2]);
+
+MAGNITUDE(gate_swish)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 4 * fabs(a[o][j]);
+}
+
+CALL(gate_swish_gradient, p->cols, x[0], x[1], x[2], x[3], x[4]);
+
+/* σ(b) + b σ(b)(1 − σ(b)) cancels on the left side. */
+MAGNITUDE(gate_swish_gradient)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 4 * fabs(a[o][j]) + (o == 4 ? 4 * fabs(b[0][j] * b[2][j]) * (1 + fabs(b[1][j])) : 0);
+}
+
 CALL(relu, p->cols, x[0], x[1]);
 CALL(relu_gradient, p->cols, x[0], x[1], x[2]);
 /* ---- dropout, rotation ---- */
@@ -109,6 +126,11 @@ static const struct kernel_case cases[] = {
       .magnitude = gate_magnitude },
     { CASE(gate_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, VECTOR,
       .shape = gate_gradient_shape, .magnitude = gate_gradient_magnitude },
+    { CASE(gate_swish), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, VECTOR,
+      .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) },
+      .magnitude = gate_swish_magnitude },
+    { CASE(gate_swish_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, VECTOR,
+      .shape = gate_gradient_shape, .magnitude = gate_swish_gradient_magnitude },
     { CASE(relu), .variants = 1, .bear = ALL, VECTOR,
       .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) } },
     { CASE(relu_gradient), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, VECTOR,

@@ -132,6 +132,9 @@ struct oa_kernels {
     void (*gelu_exact_gradient)(long n, const void *x, const void *dy, void *dx);
     void (*gate)(long n, const void *a, const void *b, void *y); /* act; y = a·σ(b) */
     void (*gate_gradient)(long n, const void *a, const void *b, const void *dy, void *da, void *db);
+    void (*gate_swish)(long n, const void *a, const void *b, void *y); /* act; y = a·b·σ(b) */
+    void (*gate_swish_gradient)(long n, const void *a, const void *b, const void *dy, void *da,
+                                void *db);
     void (*relu)(long n, const void *x, void *y);
     void (*relu_gradient)(long n, const void *x, const void *dy, void *dx); /* relu'(0) = 0 */
     /* y = x·u/keep, u[i] = 1 when word (first+i)%4 of oa_random_block(s, (first+i)/4) < keep·2³²;

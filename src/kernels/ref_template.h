@@ -205,6 +205,29 @@ static void gate_gradient(long n, const void *a, const void *b, const void *dy, 
     }
 }
 
+static void gate_swish(long n, const void *a, const void *b, void *y)
+{
+    const ACT *value = a, *opening = b;
+    ACT *to = y;
+    for (long i = 0; i < n; i++) {
+        REAL z = LOAD(opening[i]);
+        to[i] = STORE(LOAD(value[i]) * z * sigmoid(z));
+    }
+}
+
+/* da = dy b σ(b), db = dy a (σ(b) + b σ(b)(1 − σ(b))). */
+static void gate_swish_gradient(long n, const void *a, const void *b, const void *dy, void *da,
+                                void *db)
+{
+    const ACT *value = a, *opening = b, *gradient = dy;
+    ACT *to_a = da, *to_b = db;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(value[i]), z = LOAD(opening[i]), s = sigmoid(z), g = LOAD(gradient[i]);
+        to_a[i] = STORE(g * z * s);
+        to_b[i] = STORE(g * v * (s + z * s * (1 - s)));
+    }
+}
+
 static void relu(long n, const void *x, void *y)
 {
     const ACT *from = x;

@@ -85,6 +85,30 @@ INLINE void gate_gradient_lanes(long at, long lanes, const ACT *a, const ACT *b,
 static void gate_gradient(long n, const void *a, const void *b, const void *dy, void *da,
                           void *db){ EACH(n, gate_gradient_lanes, a, b, dy, da, db) }
 
+INLINE void gate_swish_lanes(long at, long lanes, const ACT *a, const ACT *b, ACT *y)
+{
+    v_float x = act_load(b + at, lanes), q, above = sigmoid_above(x, &q);
+    v_float swish = v_mul(x, sigmoid_of(x, above, q));
+    act_store(y + at, v_mul(act_load(a + at, lanes), swish), lanes);
+}
+
+static void gate_swish(long n, const void *a, const void *b,
+                       void *y){ EACH(n, gate_swish_lanes, a, b, y) }
+
+INLINE void gate_swish_gradient_lanes(long at, long lanes, const ACT *a, const ACT *b,
+                                      const ACT *dy, ACT *da, ACT *db)
+{
+    v_float x = act_load(b + at, lanes), g = act_load(dy + at, lanes), q,
+            above = sigmoid_above(x, &q), s = sigmoid_of(x, above, q);
+    v_float slope = v_add(s, v_mul(x, v_mul(v_mul(q, above), above)));
+    v_float value = act_load(a + at, lanes);
+    act_store(da + at, v_mul(g, v_mul(x, s)), lanes);
+    act_store(db + at, v_mul(v_mul(g, value), slope), lanes);
+}
+
+static void gate_swish_gradient(long n, const void *a, const void *b, const void *dy, void *da,
+                                void *db){ EACH(n, gate_swish_gradient_lanes, a, b, dy, da, db) }
+
 /* ---- positions as angles, polynomials ---- */
 
 INLINE void place_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x,

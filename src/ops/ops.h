@@ -401,6 +401,10 @@ struct oa_mixer { /* a perceptron along the length (mixer_op.c): in [D_S, N] and
 /* y [B·n, C] from the columns first … first+C−1 of x. Rows of padding are to be zeros. */
 void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long first, long batch,
                  oa_tensor *y);
+/* y = x times the gates of z (operations.h: oa_head_gate); x and z from oa_tensor_new, y a view to
+ * write into. */
+void oa_head_gate_op(oa_tape *t, enum oa_head_gate_kind kind, long heads, oa_tensor *x,
+                     oa_tensor *z, oa_tensor *y);
 /* y = a·σ(b) for rows x = [a | b]. */
 oa_tensor *oa_gate(oa_tape *t, oa_tensor *x);
 

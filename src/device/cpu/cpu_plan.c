@@ -221,6 +221,18 @@ static void plan_gate_gradient(struct oa_device *d, long rows, long cols, const 
     add_elements(d, rows * cols, 2, 5, 0);
 }
 
+static void plan_head_gate(struct oa_device *d, const struct oa_head_gate *a)
+{
+    double each = a->kind == OA_HEAD_GATE_HEAD ? 2 : 3;
+    add_elements(d, a->rows * a->heads * a->width, 1, each, 0);
+}
+
+static void plan_head_gate_gradient(struct oa_device *d, const struct oa_head_gate *a)
+{
+    double each = a->kind == OA_HEAD_GATE_HEAD ? 3 : 5;
+    add_elements(d, a->rows * a->heads * a->width, 2, each, 0);
+}
+
 static void plan_mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high,
                            const void *x, void *y)
 {

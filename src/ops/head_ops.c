@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the head options do to the rows of heads: gates of their outputs. */
+#include "ops/ops.h"
+
+struct head_gate_op {
+    struct oa_head_gate a;
+    oa_tensor *x, *z, *y;
+};
+
+static void head_gate_backward(oa_tape *t, void *saved)
+{
+    struct head_gate_op *g = saved;
+    g->a.dy = oa_gradient_of(t, g->y);
+    if (!g->a.dy)
+        return;
+    g->a.dx = oa_gradient_begin(t, g->x);
+    g->a.dz = oa_gradient_begin(t, g->z);
+    if (g->a.dx && g->a.dz)
+        t->device->ops->head_gate_gradient(t->device, &g->a);
+    oa_gradient_end(t, g->z, g->a.dz);
+    oa_gradient_end(t, g->x, g->a.dx);
+}
+
+void oa_head_gate_op(oa_tape *t, enum oa_head_gate_kind kind, long heads, oa_tensor *x,
+                     oa_tensor *z, oa_tensor *y)
+{
+    struct head_gate_op *g = x && z && y ? oa_tape_take_host(t, sizeof *g) : NULL;
+    if (!g)
+        return;
+    *g = (struct head_gate_op){ .x = x, .z = z, .y = y };
+    g->a = (struct oa_head_gate){ .kind = kind,
+                                  .rows = x->rows,
+                                  .heads = heads,
+                                  .width = x->cols / heads,
+                                  .x = x->data,
+                                  .ldx = x->ld,
+                                  .z = z->data,
+                                  .y = y->data,
+                                  .ldy = y->ld };
+    t->device->ops->head_gate(t->device, &g->a);
+    oa_record(t, head_gate_backward, g);
+}
