@@ -137,8 +137,13 @@ static void text_has_options_shapes_and_refusals(void **state)
     assert_explained("softmax", "65536 trainable, none frozen");
     assert_explained("orthogonal", "32768 trainable, 32768 frozen (regenerated from the seed)");
     assert_explained("orthogonal", "defaults      qk=haar, tie=no");
-    assert_explained("random(frozen, init=normal)",
-                     "options       frozen=yes, init=normal\n    defaults      sigma=auto\n");
+    assert_explained(
+        "random(frozen, init=normal)",
+        "options       frozen=yes, init=normal\n    defaults      sigma=auto, normalise=softmax, "
+        "forget=no, gate=none\n");
+    assert_explained("softmax(gate=head)", "gate          O_h σ(x·w_h), one number a head;");
+    assert_explained("softmax(gate=head)", "gate.weight [4, 128]");
+    assert_explained("pattern(gate=channel)", "gate.weight [128, 128]");
     assert_explained("local(window=8)",
                      "options       window=8\n    defaults      dilation=1, qk=learned");
     assert_explained("orthogonal(qk=slice)", "query.weight [128, 128] frozen");

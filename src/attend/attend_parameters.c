@@ -75,7 +75,8 @@ static bool ends_with(const char *text, const char *end)
 static bool is_projection_bias(const char *name)
 {
     return ends_with(name, "query.bias") || ends_with(name, "key.bias") ||
-           ends_with(name, "value.bias") || ends_with(name, "output.bias");
+           ends_with(name, "value.bias") || ends_with(name, "output.bias") ||
+           ends_with(name, "gate.bias") || ends_with(name, "beta.bias");
 }
 
 static bool file_has_biases(const struct oa_attend_run *a)

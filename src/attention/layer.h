@@ -41,6 +41,9 @@ struct oa_group {
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature,
         *diagonal;
     struct oa_parameter *relative; /* relative.bias, or NULL */
+    long key_heads;                /* kv: heads of keys and values; normally shape.heads */
+    /* Head options, or NULL: query.norm.weight … */
+    struct oa_parameter *query_norm, *key_norm, *sink, *forget, *forget_bias, *gate, *gate_bias;
     struct oa_support support;
     int32_t *layout; /* block.layout as integers, for the support; updated before each use */
     struct oa_group *component; /* mixture */

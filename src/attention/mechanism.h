@@ -34,16 +34,37 @@ long oa_group_length(const struct oa_group *g); /* N of its tables */
 struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name,
                                         const struct oa_parameter *p);
 
+/* Of an option, for explanations. */
+struct oa_option_description {
+    const char *name, *formula, *cost, *citation;
+};
+
+/* head_options.c: kv, qknorm, normalise, forget, gate; no-ops for groups without them. */
+bool oa_head_clash(const struct oa_atom *a, char *sentence, size_t size);
+/* Options of components that belong to the mixture `a`, or to none. */
+bool oa_head_component_clash(const struct oa_atom *a, char *sentence, size_t size);
+bool oa_head_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                        size_t size);
+enum oa_error oa_head_check(oa_context *c, const struct oa_group *g);
+enum oa_error oa_head_parameters(struct oa_group *g);
+const struct oa_option_description *oa_head_text_at(int i); /* NULL past the end */
+const char *oa_head_text_option(int i);                     /* as it is written: "gate=head" */
+bool oa_head_text_applies(const struct oa_atom *a, int i);
+enum oa_head_gate_kind oa_group_gate(const struct oa_group *g);
+/* o = ungated times the gates of the tokens x. */
+void oa_gate_heads(oa_tape *t, const struct oa_group *g, oa_tensor *x, oa_tensor *ungated,
+                   oa_tensor *o);
+double oa_gate_flops(const struct oa_group *g, long queries);
+/* Oracle: the gate of column `column` of the H·V outputs of a token x [D]. */
+double oa_oracle_gate(const struct oa_group *g, const double *x, long column);
+
 /* relative.c: relative positions; no-ops for groups without the option. */
 bool oa_relative_clash(const struct oa_atom *a, char *sentence, size_t size);
 bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
                             size_t size);
 enum oa_error oa_relative_parameters(struct oa_group *g); /* relative.bias */
 struct oa_relative_bias oa_group_relative(const struct oa_group *g);
-struct oa_relative_description {
-    const char *name, *formula, *cost, *citation;
-};
-const struct oa_relative_description *oa_relative_text(const struct oa_atom *a); /* or NULL */
+const struct oa_option_description *oa_relative_text(const struct oa_atom *a); /* or NULL */
 /* Oracle: the bias of the distance j − i, in double. */
 double oa_relative_score(const struct oa_group *g, long head, long i, long j);
 

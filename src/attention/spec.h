@@ -30,6 +30,7 @@ struct oa_argument {
 };
 struct oa_value {
     bool given;
+    bool preset;    /* given by an alias: may be given again, which replaces it */
     double number;  /* INT, REAL; FLAG 0/1; CHOICE: index in choices; REALS: how many */
     char text[256]; /* TEXT; REALS in canonical form */
 };
@@ -57,6 +58,35 @@ struct oa_value {
     {                                                                                              \
         "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head"           \
     }
+/* The head options (docs/attention.md, Head options; common/head_options.c). A mechanism lists
+ * those that it has behind its projection options, in this order. */
+#define OA_KV_ARGUMENT                                                                             \
+    {                                                                                              \
+        "kv", OA_VALUE_INT, NULL, NULL, 1, 1024,                                                   \
+            "number of key and value heads, each shared by equally many query heads"               \
+    }
+#define OA_QKNORM_ARGUMENT                                                                         \
+    {                                                                                              \
+        "qknorm", OA_VALUE_CHOICE, "none", "none|rms|layer|unit", 0, 0,                            \
+            "norm of the rows of queries and keys of each head"                                    \
+    }
+#define OA_NORMALISE_ARGUMENT                                                                      \
+    {                                                                                              \
+        "normalise", OA_VALUE_CHOICE, "softmax", "softmax|sink|sigmoid|sparsemax|entmax", 0, 0,    \
+            "how a row of logits becomes weights"                                                  \
+    }
+#define OA_FORGET_ARGUMENT                                                                         \
+    {                                                                                              \
+        "forget", OA_VALUE_FLAG, "0", NULL, 0, 0,                                                  \
+            "a trained forget gate of each token lowers the logits of the keys before it"          \
+    }
+#define OA_GATE_ARGUMENT                                                                           \
+    {                                                                                              \
+        "gate", OA_VALUE_CHOICE, "none", "none|head|channel|swish", 0, 0,                          \
+            "the output of each head is multiplied by a gate of the token"                         \
+    }
+#define OA_QUERY_HEAD_ARGUMENTS OA_KV_ARGUMENT, OA_QKNORM_ARGUMENT, OA_GATE_ARGUMENT
+#define OA_LOGITS_HEAD_ARGUMENTS OA_NORMALISE_ARGUMENT, OA_FORGET_ARGUMENT, OA_GATE_ARGUMENT
 /* Relative positions (docs/attention.md, common/relative.c), for softmax mechanisms over tokens. */
 #define OA_RELATIVE_ARGUMENTS                                                                      \
     { "relative",                                                                                  \
@@ -76,7 +106,7 @@ struct oa_value {
 
 /* ---- a parsed attention ---- */
 
-#define OA_MAX_ARGUMENTS 16
+#define OA_MAX_ARGUMENTS 32
 struct oa_atom {
     const struct oa_mechanism *mechanism;
     struct oa_value value[OA_MAX_ARGUMENTS]; /* in the order of mechanism->arguments */
@@ -139,6 +169,7 @@ enum oa_error oa_stack_parse(oa_context *c, const char *text, enum oa_stack_role
 enum oa_error oa_spec_heads(oa_context *c, const struct oa_layer_spec *s, int heads, int *count);
 /* The value of an option: given, or default. */
 const struct oa_value *oa_atom_value(const struct oa_atom *a, const char *key);
+bool oa_atom_value_exists(const struct oa_atom *a, const char *key);
 /* fallback: for defaults that depend on the model. */
 long oa_atom_int(const struct oa_atom *a, const char *key, long fallback);
 double oa_atom_real(const struct oa_atom *a, const char *key, double fallback);

@@ -274,19 +274,27 @@ static bool was_described(struct oa_explanation *s, const struct oa_mechanism *m
     return false;
 }
 
+static void explain_option(struct oa_text *out, int indent, const struct oa_option_description *o)
+{
+    explain_line(out, indent, o->name, o->formula);
+    explain_line(out, indent, "", o->cost);
+    explain_line(out, indent, "", o->citation);
+}
+
 static void explain_group(struct oa_text *out, int indent, struct oa_explanation *s,
                           const struct oa_group *g)
 {
     const struct oa_mechanism *m = g->mechanism;
-    const struct oa_relative_description *relative = oa_relative_text(g->atom);
+    const struct oa_option_description *relative = oa_relative_text(g->atom);
     bool again = was_described(s, m);
     explain_line(out, indent, "title", m->title);
     if (!again)
         explain_line(out, indent, "formula", m->formula);
-    if (relative) {
-        explain_line(out, indent, relative->name, relative->formula);
-        explain_line(out, indent, "", relative->cost);
-        explain_line(out, indent, "", relative->citation);
+    if (relative)
+        explain_option(out, indent, relative);
+    for (int i = 0; oa_head_text_at(i); i++) {
+        if (oa_head_text_applies(g->atom, i))
+            explain_option(out, indent, oa_head_text_at(i));
     }
     explain_options(out, indent, g->atom, true);
     explain_options(out, indent, g->atom, false);

@@ -134,12 +134,21 @@ static void add_parameter_counts(json_t *object, const struct oa_explanation *s,
     oa_json_set(s->context, object, "frozen", json_integer(frozen));
 }
 
-static json_t *relative_object(const struct oa_atom *a)
+static json_t *option_text_object(const struct oa_option_description *r)
 {
-    const struct oa_relative_description *r = oa_relative_text(a);
     return r ? json_pack("{s:s, s:s, s:s, s:s}", "kind", r->name, "formula", r->formula, "cost",
                          r->cost, "citation", r->citation)
              : json_null();
+}
+
+static json_t *head_option_array(oa_context *c, const struct oa_atom *a)
+{
+    json_t *array = json_array();
+    for (int i = 0; oa_head_text_at(i); i++) {
+        if (oa_head_text_applies(a, i))
+            oa_json_append(c, array, option_text_object(oa_head_text_at(i)));
+    }
+    return array;
 }
 
 static json_t *group_object(const struct oa_explanation *s, const struct oa_group *g)
@@ -150,7 +159,8 @@ static json_t *group_object(const struct oa_explanation *s, const struct oa_grou
         oa_json_set(s->context, object, "heads",
                     json_pack("[i, i]", g->first_head, (int)g->shape.heads));
     add_mechanism_texts(s->context, object, g->mechanism);
-    oa_json_set(s->context, object, "relative", relative_object(g->atom));
+    oa_json_set(s->context, object, "relative", option_text_object(oa_relative_text(g->atom)));
+    oa_json_set(s->context, object, "head_options", head_option_array(s->context, g->atom));
     oa_json_set(s->context, object, "options", options_object(s->context, g->atom));
     add_parameter_counts(object, s, g->prefix);
     if (g->components == 0)

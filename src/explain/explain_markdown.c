@@ -46,16 +46,25 @@ static const struct oa_argument *find_argument(const struct oa_argument *rows, c
     return rows->key ? rows : NULL;
 }
 
+static const struct oa_argument head_arguments[] = { OA_KV_ARGUMENT,        OA_QKNORM_ARGUMENT,
+                                                     OA_NORMALISE_ARGUMENT, OA_FORGET_ARGUMENT,
+                                                     OA_GATE_ARGUMENT,      { .key = NULL } };
+
+static bool is_head_option(const struct oa_argument *a)
+{
+    return find_argument(head_arguments, a->key);
+}
+
 static bool is_relative_option(const struct oa_argument *a)
 {
     return find_argument(relative_arguments, a->key);
 }
 
-/* The options of softmax, without those for relative positions, are the projection options, which
- * all mechanisms with queries and keys share. */
+/* The options of softmax, without head options and those for relative positions, are the projection
+ * options, which all mechanisms with queries and keys share. */
 static bool is_projection_option(const struct oa_mechanism *m, const struct oa_argument *a)
 {
-    if (is_relative_option(a))
+    if (is_relative_option(a) || is_head_option(a))
         return false;
     const struct oa_argument *shared =
         find_argument(oa_mechanism_find("softmax")->arguments, a->key);
@@ -118,7 +127,7 @@ static void add_projection_line(struct oa_text *out, const struct oa_mechanism *
     for (const struct oa_argument *a = shared; a->key; a++) {
         const struct oa_argument *own = find_argument(m->arguments, a->key);
         char word[64];
-        if (is_relative_option(a))
+        if (is_relative_option(a) || is_head_option(a))
             continue;
         if (!own || !is_projection_option(m, own))
             oa_text_printf(out, ", but not `%s`", a->key);
@@ -129,11 +138,23 @@ static void add_projection_line(struct oa_text *out, const struct oa_mechanism *
     oa_text_printf(out, ".\n\n");
 }
 
+static void add_head_line(struct oa_text *out, const struct oa_mechanism *m)
+{
+    const char *before = "Takes the [head options](#head-options)";
+    for (const struct oa_argument *a = m->arguments; a->key; a++) {
+        if (!is_head_option(a))
+            continue;
+        oa_text_printf(out, "%s `%s`", before, a->key);
+        before = ",";
+    }
+    oa_text_printf(out, ".\n\n");
+}
+
 static void add_mechanism_options(struct oa_text *out, const struct oa_mechanism *m)
 {
     int own = 0;
     for (const struct oa_argument *a = m->arguments; a->key; a++) {
-        if (is_projection_option(m, a) || is_relative_option(a))
+        if (is_projection_option(m, a) || is_relative_option(a) || is_head_option(a))
             continue;
         oa_text_printf(out, "%s", own++ ? "" : option_head);
         add_option_row(out, a);
@@ -141,6 +162,7 @@ static void add_mechanism_options(struct oa_text *out, const struct oa_mechanism
     oa_text_printf(out, "%s", own ? "\n" : "");
     if (m->can & OA_HAS_QUERIES)
         add_projection_line(out, m);
+    add_head_line(out, m);
     if (find_argument(m->arguments, "relative"))
         oa_text_printf(out, "Takes [relative positions](#relative-positions).\n\n");
 }
@@ -167,7 +189,8 @@ static void add_mode_exceptions(struct oa_text *out, oa_context *c, const struct
     int found = 0;
     for (const struct oa_argument *a = m->arguments; a->key; a++) {
         char word[64], option[128], spec[200];
-        if (is_projection_option(m, a) || is_relative_option(a) || a->kind != OA_VALUE_CHOICE)
+        if (is_projection_option(m, a) || is_relative_option(a) || is_head_option(a) ||
+            a->kind != OA_VALUE_CHOICE)
             continue;
         for (int i = 1; oa_choice_at(a->choices, i, word, sizeof word); i++) {
             struct oa_explanation s;
@@ -290,7 +313,7 @@ static void add_projection_options(struct oa_text *out)
 {
     oa_text_printf(out, "%s", option_head);
     for (const struct oa_argument *a = oa_mechanism_find("softmax")->arguments; a->key; a++) {
-        if (!is_relative_option(a))
+        if (!is_relative_option(a) && !is_head_option(a))
             add_option_row(out, a);
     }
     oa_text_cut(out, out->length ? out->length - 1 : 0);
@@ -302,6 +325,34 @@ static void add_projections(struct oa_text *out)
         oa_text_printf(out, "%s- `%s`: ", i == OA_PROJECTION_DRAWN ? "" : "\n",
                        oa_projection_name((enum oa_projection)i));
         add_escaped_markdown(out, oa_projection_description((enum oa_projection)i));
+    }
+}
+
+static void add_head_options(struct oa_text *out)
+{
+    oa_text_printf(out, "%s", option_head);
+    for (const struct oa_argument *a = head_arguments; a->key; a++)
+        add_option_row(out, a);
+    oa_text_cut(out, out->length ? out->length - 1 : 0);
+}
+
+static void add_option_description(struct oa_text *out, const char *name,
+                                   const struct oa_option_description *r)
+{
+    oa_text_printf(out, "\n**%s.** ", name);
+    add_escaped_markdown(out, r->citation);
+    oa_text_printf(out, "\n\n");
+    add_formula(out, r->formula);
+    oa_text_printf(out, "Cost: ");
+    add_escaped_markdown(out, r->cost);
+    oa_text_printf(out, ".");
+}
+
+static void add_head_descriptions(struct oa_text *out)
+{
+    for (int i = 0; oa_head_text_at(i); i++) {
+        oa_text_printf(out, "%s", i ? "\n" : "");
+        add_option_description(out, oa_head_text_option(i), oa_head_text_at(i));
     }
 }
 
@@ -319,14 +370,9 @@ static void add_relative_positions(struct oa_text *out)
     for (int kind = OA_RELATIVE_ALIBI; kind <= OA_RELATIVE_T5; kind++) {
         struct oa_atom atom = { .mechanism = oa_mechanism_find("softmax") };
         atom.value[find_argument(first, "relative") - first].number = kind;
-        const struct oa_relative_description *r = oa_relative_text(&atom);
-        oa_text_printf(out, "\n**%s.** ", r->name);
-        add_escaped_markdown(out, r->citation);
-        oa_text_printf(out, "\n\n");
-        add_formula(out, r->formula);
-        oa_text_printf(out, "Cost: ");
-        add_escaped_markdown(out, r->cost);
-        oa_text_printf(out, ".%s", kind < OA_RELATIVE_T5 ? "\n" : "");
+        const struct oa_option_description *r = oa_relative_text(&atom);
+        add_option_description(out, r->name, r);
+        oa_text_printf(out, "%s", kind < OA_RELATIVE_T5 ? "\n" : "");
     }
 }
 
@@ -342,6 +388,8 @@ enum oa_error oa_attention_list_markdown(oa_context *c, struct oa_text *out)
                   { "{{aliases}}", add_aliases },
                   { "{{projection options}}", add_projection_options },
                   { "{{projections}}", add_projections },
+                  { "{{head options}}", add_head_options },
+                  { "{{head descriptions}}", add_head_descriptions },
                   { "{{relative options}}", add_relative_options },
                   { "{{relative positions}}", add_relative_positions },
                   { "{{mechanism table}}", add_mechanism_table },

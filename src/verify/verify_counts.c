@@ -36,6 +36,9 @@ static const struct {
     { "performer(qk=haar)", 0, 2 * 512 * 512 + 266 * 64 },
     { "pattern", 0, 0 },
     { "random + softmax", 8 * 256 * 256 + 2 * 512 * 512 + 16, 0 },
+    { "softmax(gate=head)", 2 * 512 * 512 + 8 * 512, 0 },
+    { "linear(gate=channel)", 3 * 512 * 512, 0 },
+    { "pattern(gate=swish)", 512 * 512, 0 },
     { "softmax(temperature, diagonal)", 2 * 512 * 512 + 8 + 512, 0 },
 };
 

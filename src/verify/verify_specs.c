@@ -97,6 +97,12 @@ static const char *const combinations[] = {
     "mixer(hidden=30, value)",
     "mixer(hidden=3)",
     "softmax:1 | dense:1",
+    "linear(map=relu, gate=swish)",
+    "longformer(window=1, global=2, gate=channel)",
+    "pattern(previous, gate=head):1 | mixer(hidden=5, gate=channel):1",
+    "mix(random, softmax, alpha=sum, gate=head)",
+    "performer(gate=channel):1 | lightconv(width=3, gate=swish):1",
+    "linformer(rank=3, gate=head)",
     "softmax(relative=t5, buckets=8, distance=6)",
     "mix(random, softmax, relative=t5, buckets=8, distance=7)",
     "mix(random, factorized-random(rank=2), alpha=sum, relative=alibi)",
@@ -143,7 +149,22 @@ static void print_integer_option(const struct oa_mechanism *m, const struct oa_a
         if (strncmp(out, a->key, n) == 0 && out[n] == '=')
             return;
     }
-    snprintf(out, size, "%s=3", a->key);
+    snprintf(out, size, "%s=%d", a->key, strcmp(a->key, "kv") == 0 ? 1 : 3);
+}
+
+/* Are the values of this option tried with this mechanism? Those of projections and heads are the
+ * same code for all; the number of key heads is not, because engines read it. */
+static bool tries_option(const struct oa_proof *p, const struct oa_mechanism *m,
+                         const struct oa_argument *a)
+{
+    static const char *const heads[] = { "qknorm", "normalise", "forget", "gate" };
+    if (p->quick && strcmp(a->key, "qk") == 0)
+        return false;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (strcmp(a->key, heads[i]) == 0)
+            return strcmp(m->name, "softmax") == 0;
+    }
+    return true;
 }
 
 static void add_option_specs(struct oa_proof *p, const struct oa_mechanism *m,
@@ -191,8 +212,7 @@ enum oa_error oa_proof_collect(struct oa_proof *p)
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         add_spec(p, m->name);
         for (const struct oa_argument *a = m->arguments; a->key; a++) {
-            /* projections are the same code for all mechanisms */
-            if (!p->quick || a->kind != OA_VALUE_CHOICE || strcmp(a->key, "qk") != 0)
+            if (tries_option(p, m, a))
                 add_option_specs(p, m, a);
         }
     }

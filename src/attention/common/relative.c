@@ -60,7 +60,7 @@ bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, ch
 
 /* ---- description ---- */
 
-static const struct oa_relative_description relative_texts[] = {
+static const struct oa_option_description relative_texts[] = {
     [OA_RELATIVE_ALIBI] = { "alibi",
                             "− m_h |i − j| is added to the logits;  m_h = 2^(−8h/H) for h = 1 … H "
                             "where H, the heads of the group, is a power of two; else those of the "
@@ -76,7 +76,7 @@ static const struct oa_relative_description relative_texts[] = {
                          "Raffel et al. 2020 (JMLR), arXiv 1910.10683" },
 };
 
-const struct oa_relative_description *oa_relative_text(const struct oa_atom *a)
+const struct oa_option_description *oa_relative_text(const struct oa_atom *a)
 {
     int kind = (int)oa_atom_value(a, "relative")->number;
     return kind > OA_RELATIVE_NONE ? &relative_texts[kind] : NULL;

@@ -11,6 +11,10 @@ unsigned oa_atom_capabilities(const struct oa_atom *a)
         can |= oa_atom_capabilities(&a->child[c]) & (OA_BOUND_LENGTH | OA_ORDER);
     if (oa_atom_value(a, "relative")->number > 0)
         can = (can | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
+    if (oa_atom_flag(a, "forget"))
+        can = (can | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
+    if (oa_atom_is(a, "normalise", "sink") || oa_atom_is(a, "normalise", "sigmoid"))
+        can &= ~(unsigned)OA_AVERAGES;
     return can;
 }
 
@@ -30,6 +34,7 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
                  m->name, m->self_only ? m->self_only : "positions of one sequence");
     else
         return oa_relative_mode_clash(a, causal, cross, sentence, size) ||
+               oa_head_mode_clash(a, causal, cross, sentence, size) ||
                (m->mode_clash && m->mode_clash(a, causal, cross, sentence, size));
     return true;
 }

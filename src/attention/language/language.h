@@ -70,13 +70,13 @@ extern const char oa_raganato[];
 bool oa_alias_at(int i, const char **name, char *meaning, size_t size);
 extern const char oa_grammar[]; /* one rule per line */
 
-/* Mechanism of a name or alias; *preset: the flag that the alias sets, or NULL. */
+/* Mechanism of a name or alias; *preset: the options that the alias sets, or NULL. */
 const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset);
 enum oa_error oa_unknown_mechanism(const struct oa_language_reader *r, const struct oa_word *w,
                                    bool component);
 /* "; did you mean X?" or "." */
 void oa_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
-void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset);
+void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m);
 enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
                             const struct oa_word *key);
 enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that stand for a mechanism with a flag set. */
+/* Names that stand for a mechanism with options. */
 static const struct {
-    const char *name, *mechanism, *flag;
-} aliases[] = { { "fixed-random", "random", "frozen" } };
+    const char *name, *mechanism, *options;
+    bool mixes; /* may be a component of a mixture */
+} aliases[] = { { "fixed-random", "random", "frozen", true }, { "mqa", "softmax", "kv=1", false } };
 #define ALIASES ((int)(sizeof aliases / sizeof aliases[0]))
 
 const char oa_raganato[] =
@@ -27,7 +28,7 @@ const struct oa_mechanism *oa_name_mechanism(const char *name, const char **pres
     *preset = NULL;
     for (int i = 0; i < ALIASES; i++) {
         if (strcmp(name, aliases[i].name) == 0) {
-            *preset = aliases[i].flag;
+            *preset = aliases[i].options;
             return oa_mechanism_find(aliases[i].mechanism);
         }
     }
@@ -40,7 +41,7 @@ bool oa_alias_at(int i, const char **name, char *meaning, size_t size)
         return false;
     *name = i < ALIASES ? aliases[i].name : RAGANATO;
     if (i < ALIASES)
-        snprintf(meaning, size, "%s(%s)", aliases[i].mechanism, aliases[i].flag);
+        snprintf(meaning, size, "%s(%s)", aliases[i].mechanism, aliases[i].options);
     else
         snprintf(meaning, size, "%s", oa_raganato);
     return true;
@@ -56,7 +57,7 @@ static int language_mechanism_names(bool component, const char **names)
             names[count++] = m->name;
     }
     for (int i = 0; i < ALIASES && count < MOST_NAMES; i++) {
-        if (!component || oa_mechanism_find(aliases[i].mechanism)->can & OA_CAN_MIX)
+        if (!component || aliases[i].mixes)
             names[count++] = aliases[i].name;
     }
     if (!component && count < MOST_NAMES)
@@ -302,15 +303,13 @@ static enum oa_error option_set_value(const struct oa_language_reader *r,
 
 /* ---- options of an atom ---- */
 
-void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset)
+void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m)
 {
     *a = (struct oa_atom){ .mechanism = m };
     for (int i = 0; m->arguments[i].key; i++) {
         const struct oa_argument *row = &m->arguments[i];
         if (row->kind != OA_VALUE_CHOICE && row->fallback)
             oa_parse_real(row->fallback, &a->value[i].number);
-        if (preset && strcmp(row->key, preset) == 0)
-            a->value[i].number = 1;
     }
 }
 
@@ -329,7 +328,7 @@ enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
         i++;
     if (!row[i].key)
         return language_unknown_option(r, a->mechanism, key, true);
-    if (a->value[i].given)
+    if (a->value[i].given && !a->value[i].preset)
         return language_given_twice(r, key->at, &row[i]);
     char value[256];
     struct oa_word w = oa_read_value(r, value, sizeof value);
@@ -337,6 +336,7 @@ enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
         return oa_syntax_error(r, w.at, "%s= needs a value of 1 to %zu bytes.", key->text,
                                sizeof value - 1);
     a->value[i].given = true;
+    a->value[i].preset = false;
     return option_set_value(r, &row[i], &a->value[i], w.at, value);
 }
 
@@ -364,9 +364,10 @@ enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
     }
     if (found < 0)
         return language_unknown_option(r, a->mechanism, w, false);
-    if (a->value[found].given)
+    if (a->value[found].given && !a->value[found].preset)
         return language_given_twice(r, w->at, &row[found]);
     a->value[found].given = true;
+    a->value[found].preset = false;
     a->value[found].number = number;
     return OA_OK;
 }

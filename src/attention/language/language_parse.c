@@ -78,6 +78,21 @@ static enum oa_error parse_atom_arguments(struct oa_language_reader *r, struct o
     return OA_OK;
 }
 
+/* Sets the options of an alias at byte `at`: those that follow it may replace them. */
+static enum oa_error atom_set_preset(const struct oa_language_reader *r, struct oa_atom *a,
+                                     const char *options, size_t at)
+{
+    struct oa_language_reader alias = {
+        .context = r->context, .text = options, .inside = 1, .alias = r, .alias_at = at
+    };
+    do
+        OA_TRY(parse_atom_argument(&alias, a));
+    while (oa_accept(&alias, ','));
+    for (int i = 0; i < OA_MAX_ARGUMENTS; i++)
+        a->value[i].preset = a->value[i].given;
+    return OA_OK;
+}
+
 /* Conflicting options, and options that the stack does not allow. */
 static enum oa_error atom_check(const struct oa_language_reader *r, const struct oa_atom *a,
                                 size_t at)
@@ -88,7 +103,8 @@ static enum oa_error atom_check(const struct oa_language_reader *r, const struct
     if (r->stacks && oa_atom_mode_clash(a, causal, cross, sentence, sizeof sentence))
         return oa_mode_error(r, at, sentence);
     bool wrong = (m->clash && m->clash(a, sentence, sizeof sentence)) ||
-                 oa_relative_clash(a, sentence, sizeof sentence);
+                 oa_relative_clash(a, sentence, sizeof sentence) ||
+                 oa_head_clash(a, sentence, sizeof sentence);
     if (!wrong && m->can & OA_HAS_QUERIES)
         wrong = oa_project_clash(a, sentence, sizeof sentence);
     return wrong ? oa_syntax_error(r, at, "%s: %s", m->name, sentence) : OA_OK;
@@ -101,7 +117,9 @@ static enum oa_error parse_atom(struct oa_language_reader *r, struct oa_atom *ou
     const struct oa_mechanism *m = oa_name_mechanism(name->text, &preset);
     if (!m)
         return oa_unknown_mechanism(r, name, false);
-    oa_atom_start(out, m, preset);
+    oa_atom_start(out, m);
+    if (preset)
+        OA_TRY(atom_set_preset(r, out, preset, name->at));
     if (oa_accept(r, '('))
         OA_TRY(parse_atom_arguments(r, out));
     return atom_check(r, out, name->at);
@@ -131,7 +149,7 @@ static enum oa_error atom_to_mixture(struct oa_language_reader *r, struct oa_ato
         snprintf(w.text, sizeof w.text, "%s", first.mechanism->name);
         return oa_unknown_mechanism(r, &w, true);
     }
-    oa_atom_start(a, oa_mechanism_find(MIXTURE), NULL);
+    oa_atom_start(a, oa_mechanism_find(MIXTURE));
     struct oa_atom *child = list_grow(r->context, &a->child, &a->children, sizeof *child);
     if (!child)
         return OA_NO_MEMORY;

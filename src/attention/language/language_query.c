@@ -66,6 +66,11 @@ const struct oa_value *oa_atom_value(const struct oa_atom *a, const char *key)
     return i < 0 ? &none : &a->value[i];
 }
 
+bool oa_atom_value_exists(const struct oa_atom *a, const char *key)
+{
+    return argument_index(a, key) >= 0;
+}
+
 double oa_atom_real(const struct oa_atom *a, const char *key, double fallback)
 {
     int i = argument_index(a, key);

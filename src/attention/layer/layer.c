@@ -154,8 +154,10 @@ static enum oa_error group_open(struct oa_group *g, const struct layer_opening *
         how->refine(how->argument, g);
     if (g->mechanism->head_width)
         g->shape.head_width = g->mechanism->head_width(g->atom);
+    g->key_heads = oa_atom_int(g->atom, "kv", g->shape.heads);
     OA_TRY(group_check_widths(g->context, g));
     OA_TRY(group_check_modes(g->context, g));
+    OA_TRY(oa_head_check(g->context, g));
     OA_TRY(group_open_components(g, how));
     if (g->mechanism->can & OA_HAS_QUERIES)
         OA_TRY(oa_project_parameters(g));
@@ -164,6 +166,7 @@ static enum oa_error group_open(struct oa_group *g, const struct layer_opening *
     if (g->mechanism->parameters)
         OA_TRY(g->mechanism->parameters(g));
     OA_TRY(oa_relative_parameters(g));
+    OA_TRY(oa_head_parameters(g));
     return oa_status(g->context);
 }
 
@@ -364,17 +367,23 @@ static void layer_run_group(oa_tape *t, const struct oa_layer *l, int index,
     oa_tensor *v = g->value ? oa_linear(t, oa_key_input(g, in), g->value, g->value_bias) : NULL;
     oa_tensor *view =
         l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
+    oa_tensor *heads =
+        g->gate ? oa_tensor_new(t, view ? view->rows : 0, view ? view->cols : 0) : view;
     if (in->rows) {
-        group_run_batch(t, g, index, in, v, view);
-        return;
+        group_run_batch(t, g, index, in, v, heads);
+    } else {
+        oa_state_begin(t, in->state ? &in->state[index] : NULL);
+        if (oa_status(t->context) == OA_OK)
+            g->mechanism->forward(t, g, in, v, heads);
+        oa_tape_wrote(t, heads);
+        oa_state_begin(t, NULL);
+        if (in->state)
+            in->state[index].tokens += in->queries;
     }
-    oa_state_begin(t, in->state ? &in->state[index] : NULL);
-    if (oa_status(t->context) == OA_OK)
-        g->mechanism->forward(t, g, in, v, view);
-    oa_tape_wrote(t, view);
-    oa_state_begin(t, NULL);
-    if (in->state)
-        in->state[index].tokens += in->queries;
+    if (g->gate) {
+        oa_gate_heads(t, g, in->x, heads, view);
+        oa_tape_wrote(t, view);
+    }
 }
 
 /* Uploads lengths and words, and zeroes the padding of the memory or of x. Decoding reads the
@@ -443,6 +452,7 @@ double oa_layer_flops(const struct oa_layer *l, long queries, long keys)
     for (int g = 0; g < l->groups; g++) {
         sum += group_projection_flops(&l->group[g], queries, keys);
         sum += l->group[g].mechanism->flops(&l->group[g], queries, keys);
+        sum += oa_gate_flops(&l->group[g], queries);
     }
     return sum;
 }

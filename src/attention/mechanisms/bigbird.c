@@ -21,6 +21,8 @@ static const struct oa_argument arguments[] = {
     { "window", OA_VALUE_INT, "3", NULL, 1, (1 << 20) + 1, "w, blocks of the window; odd" },
     { "global", OA_VALUE_INT, "2", NULL, 0, 1 << 20, "g, global blocks: the first and last ones" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_QKNORM_ARGUMENT,
+    OA_LOGITS_HEAD_ARGUMENTS,
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };

@@ -12,6 +12,9 @@
 static const struct oa_argument arguments[] = { { "size", OA_VALUE_INT, "64", NULL, 1, 1 << 30,
                                                   "tokens of a block" },
                                                 OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+                                                OA_KV_ARGUMENT,
+                                                OA_QKNORM_ARGUMENT,
+                                                OA_LOGITS_HEAD_ARGUMENTS,
                                                 OA_RELATIVE_ARGUMENTS,
                                                 { .key = NULL } };
 

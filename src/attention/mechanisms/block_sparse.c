@@ -22,6 +22,9 @@ static const struct oa_argument arguments[] = {
     { "from", OA_VALUE_CHOICE, NULL, "strided|fixed|local", 0, 0,
       "pooled from the key sets of sparse, or of local" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_KV_ARGUMENT,
+    OA_QKNORM_ARGUMENT,
+    OA_LOGITS_HEAD_ARGUMENTS,
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };

@@ -20,6 +20,7 @@ static const struct oa_argument arguments[] = {
     { "length", OA_VALUE_INT, NULL, NULL, 1, 1 << 30,
       "M: length over which the angle goes from 0 to π/2 (default N)" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_QUERY_HEAD_ARGUMENTS,
     { .key = NULL }
 };
 

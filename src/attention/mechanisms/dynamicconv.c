@@ -13,7 +13,9 @@
 
 #include <math.h>
 
-static const struct oa_argument arguments[] = { OA_CONVOLUTION_ARGUMENTS, { .key = NULL } };
+static const struct oa_argument arguments[] = { OA_CONVOLUTION_ARGUMENTS,
+                                                OA_GATE_ARGUMENT,
+                                                { .key = NULL } };
 
 static enum oa_error dynamicconv_parameters(struct oa_group *g)
 {

@@ -19,6 +19,7 @@ static const struct oa_argument arguments[] = {
       "position of the centre relative to the query" },
     { "sigma", OA_VALUE_REAL, "1", NULL, 1e-3, 1e6, "standard deviation, in tokens" },
     { "renormalise", OA_VALUE_FLAG, "0", NULL, 0, 0, "weights of a row sum to 1, at the ends too" },
+    OA_GATE_ARGUMENT,
     { .key = NULL }
 };
 

@@ -21,6 +21,7 @@ static const struct oa_argument arguments[] = {
     { "map", OA_VALUE_CHOICE, NULL, "elu|relu|cos|power", 0, 0, "the feature map φ" },
     { "degree", OA_VALUE_INT, "2", NULL, 1, 16, "highest power of map=power" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_QUERY_HEAD_ARGUMENTS,
     { .key = NULL }
 };
 

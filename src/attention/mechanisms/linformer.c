@@ -27,6 +27,8 @@ static const struct oa_argument arguments[] = {
     { "scale", OA_VALUE_CHOICE, "none", "none|jl", 0, 0, "jl: times √(D/K)" },
     { "temperature", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable scalar for each head" },
     { "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head" },
+    OA_QKNORM_ARGUMENT,
+    OA_GATE_ARGUMENT,
     { .key = NULL }
 };
 

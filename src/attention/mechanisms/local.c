@@ -16,6 +16,9 @@ static const struct oa_argument arguments[] = {
     { "dilation", OA_VALUE_INT, "1", NULL, 1, 1 << 30,
       "distance between neighbouring keys of the window" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_KV_ARGUMENT,
+    OA_QKNORM_ARGUMENT,
+    OA_LOGITS_HEAD_ARGUMENTS,
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };

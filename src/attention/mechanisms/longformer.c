@@ -26,6 +26,8 @@ static const struct oa_argument arguments[] = {
       "g: number of global tokens, the first ones; 0: local" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "global tokens have no projections of their own" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_QKNORM_ARGUMENT,
+    OA_LOGITS_HEAD_ARGUMENTS,
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };

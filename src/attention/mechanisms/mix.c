@@ -19,6 +19,8 @@ static const struct oa_argument arguments[] = {
     { "alpha", OA_VALUE_CHOICE, NULL, "softmax|sigmoid|sum|fixed", 0, 0,
       "how components are weighted" },
     { "weights", OA_VALUE_REALS, NULL, NULL, 0, 0, "the weights of alpha=fixed, e.g. 0.3/0.7" },
+    OA_NORMALISE_ARGUMENT,
+    OA_GATE_ARGUMENT,
     OA_RELATIVE_ARGUMENTS,
     { "share", OA_VALUE_CHOICE, NULL, "none|layers", 0, 0,
       "layers: one relative.bias for all layers" },
@@ -57,6 +59,8 @@ static bool mix_clash(const struct oa_atom *a, char *sentence, size_t size)
         snprintf(sentence, size,
                  "relative positions belong to the mixture as a whole: write mix(…, "
                  "relative=alibi) or another, once.");
+    else if (oa_head_component_clash(a, sentence, size))
+        return true;
     else if (oa_atom_is(a, "share", "layers") && !oa_atom_is(a, "relative", "t5"))
         snprintf(sentence, size, "share=layers is for relative=t5, one bias for all layers.");
     else

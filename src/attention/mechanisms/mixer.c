@@ -24,6 +24,7 @@ static const struct oa_argument arguments[] = {
       "hidden units; default: half the model width" },
     { "value", OA_VALUE_FLAG, "0", NULL, 0, 0,
       "mix x W_V; without it a head mixes its D/H channels of x" },
+    OA_GATE_ARGUMENT,
     { .key = NULL }
 };
 

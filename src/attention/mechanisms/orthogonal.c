@@ -12,6 +12,9 @@
 #include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HAAR),
+                                                OA_KV_ARGUMENT,
+                                                OA_QKNORM_ARGUMENT,
+                                                OA_LOGITS_HEAD_ARGUMENTS,
                                                 OA_RELATIVE_ARGUMENTS,
                                                 { .key = NULL } };
 

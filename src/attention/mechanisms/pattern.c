@@ -27,6 +27,7 @@ static const struct oa_argument arguments[] = {
       "a row without keys: empty, itself, or the nearest end" },
     { "unit", OA_VALUE_CHOICE, NULL, "token|word", 0, 0,
       "word: positions count words, whose tokens share the weight" },
+    OA_GATE_ARGUMENT,
     { .key = NULL }
 };
 

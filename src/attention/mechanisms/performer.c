@@ -40,6 +40,7 @@ static const struct oa_argument arguments[] = {
       "orthogonal blocks of Ω; hd3 has rows of length √K" },
     { "redraw", OA_VALUE_INT, "0", NULL, 0, 1 << 30, "steps between redraws of Ω; 0: never" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_QUERY_HEAD_ARGUMENTS,
     { .key = NULL }
 };
 

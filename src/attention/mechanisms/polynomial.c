@@ -20,6 +20,7 @@ static const struct oa_argument arguments[] = {
     { "degree", OA_VALUE_INT, "2", NULL, 2, 16, "power of the scaled product, even" },
     { "bias", OA_VALUE_REAL, "0", NULL, 0, 1e6, "added to the denominator" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_QUERY_HEAD_ARGUMENTS,
     { .key = NULL }
 };
 

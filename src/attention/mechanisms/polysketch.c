@@ -21,6 +21,7 @@
 static const struct oa_argument arguments[] = { { "sketch", OA_VALUE_INT, "32", NULL, 1, 256,
                                                   "s: width of the sketch" },
                                                 OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+                                                OA_QUERY_HEAD_ARGUMENTS,
                                                 { .key = NULL } };
 
 static enum oa_error polysketch_parameters(struct oa_group *g)

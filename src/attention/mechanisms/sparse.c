@@ -27,6 +27,9 @@ static const struct oa_argument arguments[] = {
     { "heads", OA_VALUE_CHOICE, NULL, "merged|split", 0, 0,
       "both key sets in every head, or one of them alternately" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_KV_ARGUMENT,
+    OA_QKNORM_ARGUMENT,
+    OA_LOGITS_HEAD_ARGUMENTS,
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };

@@ -24,6 +24,7 @@ static const struct oa_argument arguments[] = {
       "width of the hidden layer; default: the head width" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "heads share the matrix that makes logits" },
     { "bias", OA_VALUE_FLAG, "0", NULL, 0, 0, "biases in both layers" },
+    OA_LOGITS_HEAD_ARGUMENTS,
     { .key = NULL }
 };
 

@@ -24,6 +24,7 @@ static const struct oa_argument arguments[] = {
     { "b", OA_VALUE_INT, NULL, NULL, 1, 1 << 20, "length of the repeated factor; default: N/a" },
     { "input", OA_VALUE_CHOICE, NULL, "slice|full", 0, 0,
       "slice: the D/H channels at the head's number in the layer" },
+    OA_LOGITS_HEAD_ARGUMENTS,
     { .key = NULL }
 };
 

@@ -16,9 +16,10 @@
 
 enum { LEFT, RIGHT };
 
-static const struct oa_argument arguments[] = {
-    { "rank", OA_VALUE_INT, "8", NULL, 1, 1 << 20, "columns of the two factors" }, { .key = NULL }
-};
+static const struct oa_argument arguments[] = { { "rank", OA_VALUE_INT, "8", NULL, 1, 1 << 20,
+                                                  "columns of the two factors" },
+                                                OA_LOGITS_HEAD_ARGUMENTS,
+                                                { .key = NULL } };
 
 static long factorized_random_rank_of(const struct oa_group *g)
 {

@@ -18,6 +18,7 @@ static const struct oa_argument arguments[] = {
     { "init", OA_VALUE_CHOICE, NULL, "glorot|normal|uniform", 0, 0,
       "glorot: uniform up to √(6/(H·N + N²)), nearly flat" },
     { "sigma", OA_VALUE_REAL, NULL, NULL, 0, 1e6, "spread of normal, limit of uniform; default 1" },
+    OA_LOGITS_HEAD_ARGUMENTS,
     { .key = NULL }
 };
 

@@ -16,6 +16,7 @@
 static const struct oa_argument arguments[] = { { "width", OA_VALUE_INT, "16", NULL, 1, 256,
                                                   "d: width of queries and keys" },
                                                 OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+                                                OA_QUERY_HEAD_ARGUMENTS,
                                                 { .key = NULL } };
 
 static long taylor_head_width(const struct oa_atom *a)
