@@ -24,16 +24,12 @@ static long stored_axis(const void *argument, const char *name, int axis)
     return t && i >= 0 && i < t->dims ? t->dim[i] : 0;
 }
 
-/* Width of a head by the rows of the first tensor that exists and divides. */
-static long stored_head_width(const struct stored_group *s, const char *const *names, long heads,
+/* Width of a head by the rows of a tensor, if there is one and they divide. */
+static long stored_head_width(const struct stored_group *s, const char *name, long heads,
                               long fallback)
 {
-    for (; *names; names++) {
-        long rows = stored_axis(s, *names, 0);
-        if (rows > 0 && rows % heads == 0)
-            return rows / heads;
-    }
-    return fallback;
+    long rows = stored_axis(s, name, 0);
+    return rows > 0 && rows % heads == 0 ? rows / heads : fallback;
 }
 
 static void refine_group(void *argument, struct oa_group *g)
@@ -46,15 +42,15 @@ static void refine_group(void *argument, struct oa_group *g)
     g->statistics = statistics ? OA_STATISTICS_STORED : OA_STATISTICS_ABSENT;
     g->stored_weights =
         stored_axis(&s, "query.weight", 0) > 0 || stored_axis(&s, "key.weight", 0) > 0;
-    g->shape.head_width =
-        stored_head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
-                          diagonal > 0 ? diagonal : g->shape.head_width);
+    long width = diagonal > 0 ? diagonal : g->shape.head_width;
+    width = stored_head_width(&s, "key.weight", g->key_heads, width);
+    g->shape.head_width = stored_head_width(&s, "query.weight", heads, width);
     if (!g->no_value || g->mechanism->can & OA_OWN_VALUES) {
         long output = a->single.spec.layer[0].groups == 1
                           ? stored_axis(&(struct stored_group){ a->file, "" }, "output.weight", -1)
                           : 0;
         g->shape.value_width = stored_head_width(
-            &s, (const char *[]){ "value.weight", NULL }, heads,
+            &s, "value.weight", g->key_heads,
             output > 0 && output % heads == 0 ? output / heads : g->shape.value_width);
     }
     long N = g->mechanism->length ? g->mechanism->length(g->atom, stored_axis, &s) : 0;

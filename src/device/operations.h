@@ -456,6 +456,16 @@ struct oa_head_gate {
     void *dx, *dz;  /* act, like x and z, overwritten */
 };
 
+/* y = rows of N heads repeated for H: head h is number ⌊h·N/H⌋ of x. dx: sums over the heads. */
+struct oa_head_repeat {
+    long rows, heads, key_heads, width; /* H, N */
+    const void *x;                      /* act [rows, ≥ N·width] */
+    long ldx;
+    void *y;        /* act [rows, H·width], contiguous */
+    const void *dy; /* like y */
+    void *dx;       /* act, like x, overwritten */
+};
+
 /* sum = x + dropout(branch) (branch may be NULL: sum = x, and need not be stored when it is x); y =
  * norm(sum). */
 struct oa_residual_norm {

@@ -10,7 +10,10 @@
 
 struct oa_attention_shape {
     long batch, queries, keys, heads; /* B, T, S, H */
-    long value_width;                 /* V */
+    /* N, heads of keys and values, where these are fewer: query head h reads number ⌊h·N/H⌋, and
+     * rows of keys and values have N heads, in gradients and states too. 0: H. */
+    long key_heads;
+    long value_width; /* V */
     /* Key j is seen by query i only if j ≤ first + i. Backward passes need first = 0 and queries =
      * keys. */
     bool causal;
@@ -26,6 +29,17 @@ struct oa_attention_shape {
     const int32_t *query_lengths; /* [B] queries beyond are padding: output 0, no gradient. NULL =
                                      no padding */
 };
+
+static inline long oa_key_heads(const struct oa_attention_shape *s)
+{
+    return s->key_heads ? s->key_heads : s->heads;
+}
+
+/* The head of keys and values that query head h reads. */
+static inline long oa_key_head(const struct oa_attention_shape *s, long h)
+{
+    return h * oa_key_heads(s) / s->heads;
+}
 
 /* Visible past of the causal queries of a support, which tells what decoding may forget. `span`: a
  * query sees no key that is `span` or more positions before it (0: no limit), except the first

@@ -264,7 +264,7 @@ static void linear_attention_run(oa_tape *t, const struct oa_attention_shape *sh
     if (t->state) {
         /* S, z and their scale. Without fk all keys are in the state (cross-attention). */
         long r = l->a.features, each = r * shape->value_width + r + 1;
-        l->a.state = oa_cache_numbers(t, shape->heads * each, t->device->numbers.real_size);
+        l->a.state = oa_cache_numbers(t, oa_key_heads(shape) * each, t->device->numbers.real_size);
         l->a.begun = shape->causal ? t->state->tokens > 0 : !fk;
         l->a.shape.keys = fk ? fk->rows : 0;
     }

@@ -405,6 +405,8 @@ void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long fi
  * write into. */
 void oa_head_gate_op(oa_tape *t, enum oa_head_gate_kind kind, long heads, oa_tensor *x,
                      oa_tensor *z, oa_tensor *y);
+/* Rows of key_heads heads with each repeated heads/key_heads times; x itself if they are equal. */
+oa_tensor *oa_repeat_heads(oa_tape *t, oa_tensor *x, long key_heads, long heads);
 /* y = a·σ(b) for rows x = [a | b]. */
 oa_tensor *oa_gate(oa_tape *t, oa_tensor *x);
 

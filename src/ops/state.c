@@ -308,7 +308,7 @@ oa_tensor *oa_cache_rows(oa_tape *t, struct oa_attention_shape *shape,
 oa_tensor *oa_cache_rows_by_head(oa_tape *t, struct oa_attention_shape *shape,
                                  const struct oa_horizon *horizon, oa_tensor *x)
 {
-    struct oa_cache_slot *p = cache_keys(t, shape, horizon, shape->heads, x);
+    struct oa_cache_slot *p = cache_keys(t, shape, horizon, oa_key_heads(shape), x);
     if (!p)
         return NULL;
     if (shape->key_head_rows && shape->key_head_rows != p->room) {

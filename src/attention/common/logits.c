@@ -28,7 +28,7 @@ void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
 
 static double cached_rows(const struct oa_group *g, long t)
 {
-    return (double)(g->shape.heads *
+    return (double)(g->key_heads *
                     (g->shape.cross ? t : oa_cache_live_rows(&g->support.horizon, t)));
 }
 
@@ -44,7 +44,7 @@ double oa_value_state(const struct oa_group *g, long t)
 
 double oa_sums_state(const struct oa_group *g, double features)
 {
-    return (double)g->shape.heads * (features * (double)g->shape.value_width + features + 1);
+    return (double)g->key_heads * (features * (double)g->shape.value_width + features + 1);
 }
 
 /* ---- cost ---- */

@@ -35,19 +35,21 @@ bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, lon
 
 /* ---- projections ---- */
 
-/* rows [n, H·K] = x [n, D] Wᵀ + b. */
+/* rows [n, H·K] = x [n, D] Wᵀ + b, W of `heads` heads, each repeated for the query heads that read
+ * it. */
 static enum oa_error oracle_project_rows(const struct oa_group *g, const double *x, long n,
                                          const struct oa_parameter *w, const struct oa_parameter *b,
-                                         double *rows)
+                                         long heads, double *rows)
 {
-    long D = g->shape.width, HK = g->shape.heads * g->shape.head_width;
-    double *matrix = oa_alloc(g->context, (size_t)(HK * D) * sizeof *matrix);
+    long D = g->shape.width, K = g->shape.head_width, H = g->shape.heads, HK = H * K;
+    double *matrix = oa_alloc(g->context, (size_t)(heads * K * D) * sizeof *matrix);
     enum oa_error e = matrix ? oa_project_matrix(g, w, matrix) : OA_NO_MEMORY;
     for (long i = 0; i < n && e == OA_OK; i++) {
         for (long out = 0; out < HK; out++) {
-            double sum = b ? oa_parameter_at(g, b, out) : 0;
+            long own = (long)floor((double)(out / K * heads) / (double)H) * K + out % K;
+            double sum = b ? oa_parameter_at(g, b, own) : 0;
             for (long c = 0; c < D; c++)
-                sum += x[i * D + c] * matrix[out * D + c];
+                sum += x[i * D + c] * matrix[own * D + c];
             rows[i * HK + out] = sum;
         }
     }
@@ -86,9 +88,10 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
     long D = g->shape.width, K = g->shape.head_width, HK = g->shape.heads * K;
     bool tie = oa_atom_flag(g->atom, "tie");
     double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)D / (double)K) : 1;
-    OA_TRY(oracle_project_rows(g, in->x, in->queries, g->query, g->query_bias, q));
+    OA_TRY(oracle_project_rows(g, in->x, in->queries, g->query, g->query_bias, g->shape.heads, q));
     OA_TRY(oracle_project_rows(g, in->memory ? in->memory : in->x, in->keys,
-                               tie ? g->query : g->key, tie ? g->query_bias : g->key_bias, k));
+                               tie ? g->query : g->key, tie ? g->query_bias : g->key_bias,
+                               g->key_heads, k));
     for (long i = 0; i < in->queries; i++) {
         for (long c = 0; c < HK; c++)
             q[i * HK + c] *= s * oracle_query_factor(g, c);

@@ -30,6 +30,7 @@ struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct 
                                         .queries = in->queries,
                                         .keys = g->shape.cross ? in->keys : in->queries,
                                         .heads = g->shape.heads,
+                                        .key_heads = g->key_heads,
                                         .value_width = g->shape.value_width,
                                         .causal = g->shape.causal,
                                         .key_lengths = in->lengths,
@@ -105,7 +106,7 @@ struct layer_opening {
 
 void oa_value_parameters(struct oa_group *g)
 {
-    long out = g->shape.heads * g->shape.value_width;
+    long out = g->key_heads * g->shape.value_width;
     struct oa_parameter w = { .dims = 2,
                               .dim = { out, g->shape.width },
                               .trainable = true,
@@ -150,14 +151,14 @@ static enum oa_error group_open_components(struct oa_group *g, const struct laye
  */
 static enum oa_error group_open(struct oa_group *g, const struct layer_opening *how)
 {
+    g->key_heads = oa_atom_int(g->atom, "kv", g->shape.heads);
+    OA_TRY(oa_head_check(g->context, g));
     if (how->refine)
         how->refine(how->argument, g);
     if (g->mechanism->head_width)
         g->shape.head_width = g->mechanism->head_width(g->atom);
-    g->key_heads = oa_atom_int(g->atom, "kv", g->shape.heads);
     OA_TRY(group_check_widths(g->context, g));
     OA_TRY(group_check_modes(g->context, g));
-    OA_TRY(oa_head_check(g->context, g));
     OA_TRY(group_open_components(g, how));
     if (g->mechanism->can & OA_HAS_QUERIES)
         OA_TRY(oa_project_parameters(g));

@@ -59,18 +59,19 @@ static enum oa_error layer_map_project(const struct oa_layer *l, const struct oa
     return e;
 }
 
-/* Row i of a group: o = Σ_j A_ij v_j times its gate, values [S, H·V]. */
+/* Row i of a group: o = Σ_j A_ij v_j times its gate, values [S, N·V]. */
 static void layer_map_mix_row(const struct oa_group *g, const struct oa_oracle *in,
                               const double *map, const double *values, long i, double *o)
 {
     const double *x = in->x + i * g->shape.width;
-    long V = g->shape.value_width, columns = g->shape.heads * V;
-    for (long c = 0; c < columns; c++) {
+    long V = g->shape.value_width, H = g->shape.heads, N = g->key_heads;
+    for (long c = 0; c < H * V; c++) {
         const double *row = map + (c / V * in->queries + i) * in->keys;
+        const double *column = values + c / V * N / H * V + c % V;
         o[c] = 0;
         for (long j = 0; j < in->keys; j++)
             if (row[j] != 0)
-                o[c] += row[j] * values[j * columns + c];
+                o[c] += row[j] * column[j * N * V];
         o[c] *= oa_oracle_gate(g, x, c);
     }
 }

@@ -52,7 +52,7 @@ static void cosformer_forward(oa_tape *t, const struct oa_group *g, const struct
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
     q = oa_position_features(t, q, shape.queries, g->shape.heads, (double)cosformer_limit(g));
-    k = oa_position_features(t, k, shape.keys, g->shape.heads, (double)cosformer_limit(g));
+    k = oa_position_features(t, k, shape.keys, g->key_heads, (double)cosformer_limit(g));
     oa_linear_attention_op(t, &shape, q, k, v, OA_DENOMINATOR_CLAMP, EPSILON, o);
 }
 

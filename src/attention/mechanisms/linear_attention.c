@@ -58,7 +58,7 @@ static void linear_attention_forward(oa_tape *t, const struct oa_group *g,
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
     q = oa_feature(t, q, linear_attention_map_of(g), linear_attention_degree_of(g), g->shape.heads);
-    k = oa_feature(t, k, linear_attention_map_of(g), linear_attention_degree_of(g), g->shape.heads);
+    k = oa_feature(t, k, linear_attention_map_of(g), linear_attention_degree_of(g), g->key_heads);
     oa_linear_attention_op(t, &shape, q, k, v, policy, EPSILON, o);
 }
 

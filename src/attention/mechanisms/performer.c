@@ -189,12 +189,17 @@ static void performer_forward(oa_tape *t, const struct oa_group *g, const struct
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
     struct oa_running_moments kept = performer_moments(g);
-    if (kernel == FITTED)
+    if (kernel == FITTED) { /* features of keys depend on the query head */
+        k = oa_repeat_heads(t, k, g->key_heads, H);
+        v = oa_repeat_heads(t, v, g->key_heads, H);
+        shape.key_heads = H;
         oa_random_statistics_op(t, &shape, performer_fit_of(g->atom), q, k, g->parameter[OMEGA],
                                 performer_keeps_moments(g) ? &kept : NULL, how);
+    }
     q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, omega, &how[0],
                               &query_scale);
-    k = oa_random_features_op(t, k, shape.keys, H, shape.key_lengths, omega, &how[1], &key_scale);
+    k = oa_random_features_op(t, k, shape.keys, oa_key_heads(&shape), shape.key_lengths, omega,
+                              &how[1], &key_scale);
     oa_scaled_linear_attention_op(t, &shape, q, k, kernel == TRIG ? query_scale : NULL,
                                   kernel == RELU ? NULL : key_scale, v,
                                   kernel == TRIG ? OA_DENOMINATOR_SIGN : OA_DENOMINATOR_CLAMP,
@@ -216,7 +221,8 @@ static double performer_state_numbers(const struct oa_group *g, long t)
     enum oa_random_feature f = performer_feature_of(performer_kernel_of(g->atom));
     double r0 = (double)g->parameter[0]->dim[0];
     bool both = f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC;
-    return oa_sums_state(g, both ? 2 * r0 : r0);
+    double each = performer_kernel_of(g->atom) == FITTED ? g->shape.heads / g->key_heads : 1;
+    return each * oa_sums_state(g, both ? 2 * r0 : r0);
 }
 
 /* ---- oracle ---- */

@@ -41,9 +41,8 @@ static long polysketch_width(const struct oa_group *g)
 }
 
 /* r(x) */
-static oa_tensor *polysketch_sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x)
+static oa_tensor *polysketch_sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x, long H)
 {
-    long H = g->shape.heads;
     oa_tensor *row = oa_head_norm(t, x, H, EPSILON);
     oa_tensor *one = oa_sketch(t, row, H, g->parameter[0], 0),
               *two = oa_sketch(t, row, H, g->parameter[0], 1);
@@ -57,8 +56,8 @@ static void polysketch_forward(oa_tape *t, const struct oa_group *g,
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    q = polysketch_sketches(t, g, q);
-    k = polysketch_sketches(t, g, k);
+    q = polysketch_sketches(t, g, q, g->shape.heads);
+    k = polysketch_sketches(t, g, k, g->key_heads);
     oa_squared_attention_op(t, &shape, q, k, v, square, OA_DENOMINATOR_NONE, 0, o);
 }
 

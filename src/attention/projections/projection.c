@@ -10,7 +10,8 @@
  * Frozen projections that are chains of fast transforms (SRHT, HD3, permutation) are stored and run
  * as such.
  *
- * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K]. */
+ * Shapes: query.weight [H·K, D], key.weight [N·K, D]; t [H]; Λ [H, K]; q [B·T, H·K],
+ * k [B·S, N·K], N = H without `kv`. */
 #include "attention/language/language.h"
 #include "attention/mechanism.h"
 #include "attention/projections/chains.h"
@@ -66,11 +67,11 @@ static enum oa_projection projection_kind(const struct oa_group *g)
 }
 
 static struct oa_projection_shape projection_shape(const struct oa_group *g,
-                                                   enum oa_projection kind)
+                                                   enum oa_projection kind, long heads)
 {
     return (struct oa_projection_shape){ .kind = kind,
                                          .d = g->shape.width,
-                                         .heads = g->shape.heads,
+                                         .heads = heads,
                                          .width = g->shape.head_width,
                                          .first_head = g->first_head,
                                          .layer_heads = g->layer_heads };
@@ -109,13 +110,16 @@ static bool projection_chain(const struct oa_parameter *p, struct oa_chain *chai
     return p->fill == projection_fill_chains && oa_projection_chain(&shape, chain);
 }
 
-static void projection_freeze(const struct oa_group *g, enum oa_projection kind, const char *name,
-                              struct oa_parameter *p)
+static void projection_freeze(const struct oa_group *g, enum oa_projection kind, long heads,
+                              const char *name, struct oa_parameter *p)
 {
     const long arguments[] = {
-        [KIND] = (long)kind,          [WIDTH] = g->shape.width,
-        [HEADS] = g->shape.heads,     [HEAD_WIDTH] = g->shape.head_width,
-        [FIRST_HEAD] = g->first_head, [LAYER_HEADS] = g->layer_heads,
+        [KIND] = (long)kind,
+        [WIDTH] = g->shape.width,
+        [HEADS] = heads,
+        [HEAD_WIDTH] = g->shape.head_width,
+        [FIRST_HEAD] = g->first_head,
+        [LAYER_HEADS] = g->layer_heads,
     };
     p->trainable = p->decay = false;
     p->init = OA_INIT_CUSTOM;
@@ -126,23 +130,23 @@ static void projection_freeze(const struct oa_group *g, enum oa_projection kind,
 
 /* Stores a chain instead of its matrix: "query.weight" becomes "query.transform" [H, numbers of a
  * chain]; files have the matrix. */
-static void projection_as_chain(const struct oa_group *g, const struct oa_chain *chain,
-                                struct oa_parameter *p, char *name, size_t size)
+static void projection_as_chain(const struct oa_chain *chain, struct oa_parameter *p, char *name,
+                                size_t size)
 {
     p->fill = projection_fill_chains;
     p->expand = projection_fill_matrix;
     memcpy(p->expanded, p->dim, sizeof p->expanded);
     p->matrix = false;
-    p->dim[0] = g->shape.heads;
+    p->dim[0] /= chain->out;
     p->dim[1] = oa_chain_numbers(chain);
     snprintf(name + strcspn(name, "."), size - strcspn(name, "."), ".transform");
 }
 
 static struct oa_parameter *projection_add_weight(struct oa_group *g, enum oa_projection kind,
-                                                  const char *name)
+                                                  long heads, const char *name)
 {
     struct oa_parameter p = { .dims = 2,
-                              .dim = { g->shape.heads * g->shape.head_width, g->shape.width },
+                              .dim = { heads * g->shape.head_width, g->shape.width },
                               .trainable = true,
                               .decay = true,
                               .matrix = true,
@@ -150,19 +154,19 @@ static struct oa_parameter *projection_add_weight(struct oa_group *g, enum oa_pr
                               .scale = 1 / sqrt((double)g->shape.width) };
     char kept[32];
     struct oa_chain chain;
-    struct oa_projection_shape shape = projection_shape(g, kind);
+    struct oa_projection_shape shape = projection_shape(g, kind, heads);
     snprintf(kept, sizeof kept, "%s", name);
     if (kind != OA_PROJECTION_LEARNED)
-        projection_freeze(g, kind, name, &p);
+        projection_freeze(g, kind, heads, name, &p);
     if (!g->stored_weights && oa_projection_chain(&shape, &chain))
-        projection_as_chain(g, &chain, &p, kept, sizeof kept);
+        projection_as_chain(&chain, &p, kept, sizeof kept);
     return oa_group_parameter(g, kept, &p);
 }
 
-static struct oa_parameter *projection_add_bias(struct oa_group *g, const char *name)
+static struct oa_parameter *projection_add_bias(struct oa_group *g, long heads, const char *name)
 {
     struct oa_parameter p = { .dims = 1,
-                              .dim = { g->shape.heads * g->shape.head_width },
+                              .dim = { heads * g->shape.head_width },
                               .trainable = true };
     return oa_group_parameter(g, name, &p);
 }
@@ -171,15 +175,15 @@ enum oa_error oa_project_weights(struct oa_group *g)
 {
     enum oa_projection kind = projection_kind(g);
     bool learned = kind == OA_PROJECTION_LEARNED, tie = oa_atom_flag(g->atom, "tie");
-    struct oa_projection_shape shape = projection_shape(g, kind);
+    struct oa_projection_shape shape = projection_shape(g, kind, g->shape.heads);
     if (!learned)
         OA_TRY(oa_projection_check(g->context, &shape));
-    g->query = projection_add_weight(g, kind, "query.weight");
-    g->key = tie ? NULL : projection_add_weight(g, kind, "key.weight");
+    g->query = projection_add_weight(g, kind, g->shape.heads, "query.weight");
+    g->key = tie ? NULL : projection_add_weight(g, kind, g->key_heads, "key.weight");
     if (learned && g->shape.bias)
-        g->query_bias = projection_add_bias(g, "query.bias");
+        g->query_bias = projection_add_bias(g, g->shape.heads, "query.bias");
     if (learned && g->shape.bias && !tie)
-        g->key_bias = projection_add_bias(g, "key.bias");
+        g->key_bias = projection_add_bias(g, g->key_heads, "key.bias");
     return oa_status(g->context);
 }
 
@@ -211,10 +215,10 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
 
 /* ---- forward ---- */
 
-static oa_tensor *projection_rotate(oa_tape *t, const struct oa_group *g,
-                                    const struct oa_layer_input *in, oa_tensor *x, long length)
+static oa_tensor *projection_rotate(oa_tape *t, const struct oa_layer_input *in, oa_tensor *x,
+                                    long length, long heads)
 {
-    return in->cosine ? oa_rotate(t, x, length, g->shape.heads, in->cosine, in->sine) : x;
+    return in->cosine ? oa_rotate(t, x, length, heads, in->cosine, in->sine) : x;
 }
 
 static oa_tensor *project_alone(oa_tape *t, oa_tensor *x, struct oa_parameter *w,
@@ -265,7 +269,7 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
                 oa_tensor **q, oa_tensor **k)
 {
     bool elsewhere = oa_keys_from_memory(g, in);
-    long H = g->shape.heads, keys = elsewhere ? in->keys : in->queries;
+    long H = g->shape.heads, N = g->key_heads, keys = elsewhere ? in->keys : in->queries;
     bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
     double s = oa_atom_is(g->atom, "scale", "jl")
                    ? sqrt((double)g->shape.width / (double)g->shape.head_width)
@@ -275,23 +279,23 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
              : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key,
                             tie ? g->query_bias : g->key_bias);
     if (s != 1 || (one && factors && in->cosine))
-        *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
+        *k = oa_scale_heads(t, *k, N, s, NULL, NULL);
     if (one && !factors) {
-        *q = *k = projection_rotate(t, g, in, *k, keys);
+        *q = *k = projection_rotate(t, in, *k, keys, N);
         return;
     }
     if (s != 1 || factors)
         *q = oa_scale_heads(t, *q, H, s, g->temperature, g->diagonal);
-    *q = projection_rotate(t, g, in, *q, in->queries);
-    *k = projection_rotate(t, g, in, *k, keys);
+    *q = projection_rotate(t, in, *q, in->queries, H);
+    *k = projection_rotate(t, in, *k, keys, N);
 }
 
-static double project_flops(const struct oa_group *g, const struct oa_parameter *w, long rows)
+static double project_flops(const struct oa_parameter *w, long rows)
 {
     struct oa_chain chain;
     if (projection_chain(w, &chain))
         return oa_transform_flops(
-            &(struct oa_transform){ .chain = chain, .rows = rows, .heads = g->shape.heads });
+            &(struct oa_transform){ .chain = chain, .rows = rows, .heads = w->dim[0] });
     return 2 * (double)rows * (double)w->count;
 }
 
@@ -299,7 +303,7 @@ double oa_project_flops(const struct oa_group *g, long queries, long keys)
 {
     bool one = g->key == NULL && !g->shape.cross;
     const struct oa_parameter *key = g->key ? g->key : g->query;
-    return project_flops(g, g->query, queries) + (one ? 0 : project_flops(g, key, keys));
+    return project_flops(g->query, queries) + (one ? 0 : project_flops(key, keys));
 }
 
 /* ---- as a matrix ---- */
@@ -317,7 +321,7 @@ enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parame
     double *numbers = oa_alloc(g->context, (size_t)(n + chain.width) * sizeof *numbers);
     if (!numbers)
         return OA_NO_MEMORY;
-    for (long h = 0; h < g->shape.heads; h++) {
+    for (long h = 0; h < w->dim[0]; h++) {
         for (long i = 0; i < n; i++)
             numbers[i] = oa_parameter_at(g, w, h * n + i);
         for (long l = 0; l < chain.out; l++)

@@ -56,6 +56,29 @@ static inline size_t oa_band_shared_bytes(const struct oa_band *a)
 #define OA_ASK(type, name, parameters, arguments) type oa_cpu_##name parameters;
 #include "device/operations.def"
 
+/* cpu_key_heads.c: gradients of keys or values of which query heads share one head (key_heads of
+ * the shape). The engines write those of each query head, act rows of H·width columns, in the
+ * device's scratch; then they are added up. */
+static inline bool oa_shares_key_heads(const struct oa_attention_shape *s)
+{
+    return oa_key_heads(s) < s->heads;
+}
+
+/* From row to row of what an engine writes, where x has `ld`. */
+static inline long oa_key_gradient_ld(const struct oa_attention_shape *s, long width, long ld)
+{
+    return oa_shares_key_heads(s) ? s->heads * width : ld;
+}
+
+size_t oa_key_gradient_bytes(const struct oa_device *d, const struct oa_attention_shape *s,
+                             long width);
+/* Where the engine writes the gradient x (NULL: not wanted): x itself, or scratch. */
+void *oa_key_gradient_open(struct oa_device *d, const struct oa_attention_shape *s, long width,
+                           void *x);
+/* Adds up what was written there, in x. */
+void oa_key_gradient_close(struct oa_device *d, const struct oa_attention_shape *s, long width,
+                           const void *written, void *x, long ld);
+
 /* cpu_gemm_packed.c: a product of which one operand is packed first. Bytes of the device's scratch
  * that it takes; 0: it is not made so. */
 size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g);

@@ -129,11 +129,26 @@ static void linear_item(void *argument, long item, const struct oa_worker *worke
         oa_linear_keep_scale(&w);
 }
 
+/* With a state, the query heads that share a head of keys one after the other: the last one leaves
+ * the state behind. */
+static void linear_state_item(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct oa_linear_call *f = argument;
+    long each = f->a->shape.heads / oa_key_heads(&f->a->shape);
+    for (long h = item * each; h < (item + 1) * each; h++) {
+        size_t mark = oa_arena_mark(worker->scratch);
+        linear_item(argument, h, worker);
+        oa_arena_release(worker->scratch, mark);
+    }
+}
+
 void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
 {
     struct oa_linear_call f = { d, a };
     if (oa_linear_step_wanted(a))
         oa_linear_step(d, a);
+    else if (a->state)
+        oa_parallel(d->context, a->shape.batch * oa_key_heads(&a->shape), linear_state_item, &f);
     else
         oa_parallel(d->context, a->shape.batch * a->shape.heads, linear_item, &f);
 }

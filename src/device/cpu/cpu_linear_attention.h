@@ -40,6 +40,7 @@ struct oa_linear_work {
     int32_t *low, *high;
     void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
     double start;       /* the scale of a state that was begun before */
+    bool copies; /* a later query head reads the same kept state, so that this one has a copy */
 
     void *state, *z, *state_act; /* real [r, V], real [r], act [wide, V]: S, z; then G, g */
 };
@@ -61,6 +62,8 @@ bool oa_linear_last_chunk(const struct oa_linear_work *w);
 /* Row i0 of the head at work in x [B·T, …], x [B·S, …], where it has `width` columns. */
 void *oa_linear_query_place(const struct oa_linear_work *w, const void *x, long ld, long width);
 void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld, long width);
+/* … in its gradient, where rows are *ld numbers apart, which changes if query heads share it. */
+void *oa_linear_key_gradient(const struct oa_linear_work *w, void *x, long width, long *ld);
 long oa_linear_feature_columns(const struct oa_linear_attention *a); /* of a head in fq and fk */
 const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long i);
 /* Stores rows of w->sum, `next` apart, in x, then zeros up to row `all`; … as the gradient of
@@ -68,7 +71,7 @@ const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long
 void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next,
                      void *x, long ld);
 void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x,
-                              long ld, void *dx);
+                              long ld, void *dx, long lddx);
 
 /* ---- products into reals: lengths and widths of packed operands follow from m, n, k ---- */
 

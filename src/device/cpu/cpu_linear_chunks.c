@@ -33,11 +33,20 @@ static void *take_padded(struct oa_linear_work *w, long rows, long count, long n
     return x;
 }
 
+/* The state of the key head at work: all the query heads that read it begin with it. */
+static void *linear_kept_state(const struct oa_linear_work *w)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    long r = w->a->features, v = s->value_width;
+    return oa_real_at(w->d, w->a->state,
+                      (w->b * oa_key_heads(s) + oa_key_head(s, w->h)) * (r * v + r + 1));
+}
+
 static void take_linear_work(struct oa_linear_work *w)
 {
     size_t act = w->d->numbers.act_size, real = w->d->numbers.real_size;
     long r = w->a->features, v = w->a->shape.value_width;
-    void *kept = oa_real_at(w->d, w->a->state, (w->b * w->a->shape.heads + w->h) * (r * v + r + 1));
+    void *kept = linear_kept_state(w);
     w->q = take_padded(w, w->chunk, r, w->wide, act);
     w->k = take_padded(w, w->chunk, r, w->wide, act);
     w->v = oa_linear_take(w, w->chunk * v, act);
@@ -50,8 +59,10 @@ static void take_linear_work(struct oa_linear_work *w)
     w->ones = oa_linear_take(w, w->chunk, real);
     w->low = oa_linear_take(w, w->chunk, sizeof *w->low);
     w->high = oa_linear_take(w, w->chunk, sizeof *w->high);
-    w->state = kept ? kept : oa_linear_take(w, r * v, real);
-    w->z = kept ? oa_real_at(w->d, kept, r * v) : oa_linear_take(w, r, real);
+    w->state = kept && !w->copies ? kept : oa_linear_take(w, r * v + r + 1, real);
+    w->z = oa_real_at(w->d, w->state, r * v);
+    if (kept && w->copies && !w->failed)
+        memcpy(w->state, kept, (size_t)(r * v + r + 1) * real);
     w->state_act = take_padded(w, 1, r * v, w->wide * v, act);
     if (w->a->squared_width && w->a->d_o)
         w->dphi = oa_linear_take(w, w->chunk * w->wide, act);
@@ -71,7 +82,8 @@ static void find_scales(struct oa_linear_work *w)
     const struct oa_attention_shape *s = &w->a->shape;
     long rows = oa_max(s->queries, s->keys), keys = w->a->key_scale ? w->keys : 0;
     double most = w->a->begun ? w->start : -INFINITY;
-    w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
+    w->scale = oa_real_at(w->d, w->a->key_scale,
+                          (w->b * oa_key_heads(s) + oa_key_head(s, w->h)) * s->keys);
     w->seen = oa_linear_take(w, rows, w->d->numbers.real_size);
     for (long j = 0; j < keys && !s->causal; j++)
         most = fmax(most, oa_real_get(w->d, w->scale, j));
@@ -102,6 +114,7 @@ void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, lo
     w->wide = f->d->cpu->kernels.gemm_part ? oa_round_up(f->a->features, OA_PANEL) : f->a->features;
     w->b = item / s->heads;
     w->h = item % s->heads;
+    w->copies = f->a->state && oa_key_head(s, w->h + 1) == oa_key_head(s, w->h);
     w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
     w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
     take_linear_work(w);
@@ -118,20 +131,21 @@ void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, lo
 
 /* ---- chunks ---- */
 
-static void *linear_row(const struct oa_linear_work *w, const void *x, long ld, long length,
-                        long width, long i)
-{
-    return oa_act_at(w->d, x, (w->b * length + i) * ld + w->h * width);
-}
-
 void *oa_linear_query_place(const struct oa_linear_work *w, const void *x, long ld, long width)
 {
-    return linear_row(w, x, ld, w->a->shape.queries, width, w->i0);
+    return oa_act_at(w->d, x, (w->b * w->a->shape.queries + w->i0) * ld + w->h * width);
 }
 
 void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld, long width)
 {
-    return linear_row(w, x, ld, w->a->shape.keys, width, w->i0);
+    long head = oa_key_head(&w->a->shape, w->h);
+    return oa_act_at(w->d, x, (w->b * w->a->shape.keys + w->i0) * ld + head * width);
+}
+
+void *oa_linear_key_gradient(const struct oa_linear_work *w, void *x, long width, long *ld)
+{
+    *ld = oa_key_gradient_ld(&w->a->shape, width, *ld);
+    return oa_act_at(w->d, x, (w->b * w->a->shape.keys + w->i0) * *ld + w->h * width);
 }
 
 /* Rows of `width` numbers, `next` from one to the next; then zeros. */
@@ -372,18 +386,19 @@ void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long w
 
 /* Stores the gradient of the features in w->sum as that of the rows x they were computed from. */
 void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x,
-                              long ld, void *dx)
+                              long ld, void *dx, long lddx)
 {
     const struct oa_linear_attention *a = w->a;
     size_t size = w->d->numbers.act_size;
     long r = a->features, width = a->squared_width;
     if (width == 0) {
-        oa_linear_store(w, rows, all, r, w->wide, dx, ld);
+        oa_linear_store(w, rows, all, r, w->wide, dx, lddx);
         return;
     }
     w->d->cpu->kernels.act_from_real(rows * w->wide, w->sum, w->dphi);
-    w->d->cpu->kernels.quadratic_gradient(rows, width, a->squared, x, ld, w->dphi, w->wide, dx, ld);
-    oa_zero_rows(oa_act_at(w->d, dx, rows * ld), (size_t)ld * size, (size_t)width * size,
+    w->d->cpu->kernels.quadratic_gradient(rows, width, a->squared, x, ld, w->dphi, w->wide, dx,
+                                          lddx);
+    oa_zero_rows(oa_act_at(w->d, dx, rows * lddx), (size_t)lddx * size, (size_t)width * size,
                  all - rows);
 }
 

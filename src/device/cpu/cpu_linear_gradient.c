@@ -91,7 +91,7 @@ static void finish_queries(struct oa_linear_work *w, int from)
     long width = oa_linear_feature_columns(a);
     oa_linear_store_features(w, w->rows, oa_min(w->chunk, a->shape.queries - w->i0),
                              oa_linear_query_place(w, a->fq, a->ldfq, width), a->ldfq,
-                             oa_linear_query_place(w, a->dfq, a->ldfq, width));
+                             oa_linear_query_place(w, a->dfq, a->ldfq, width), a->ldfq);
 }
 
 static void finish_values(struct oa_linear_work *w, int from)
@@ -109,8 +109,9 @@ static void finish_values(struct oa_linear_work *w, int from)
                                      w->tile_act, w->padded, NULL);
         oa_linear_product_ta(w, w->padded, v, w->padded, w->tile_act, w->n, w->sum, from & STATE);
     }
-    oa_linear_store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), v, v,
-                    oa_linear_key_place(w, a->dv, a->ldv, v), a->ldv);
+    long ld = a->ldv;
+    void *dv = oa_linear_key_gradient(w, a->dv, v, &ld);
+    oa_linear_store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), v, v, dv, ld);
 }
 
 /* dφ_k of the chunk. */
@@ -129,10 +130,10 @@ static void finish_keys(struct oa_linear_work *w, int from)
         oa_linear_product_ta(w, w->padded, wide, w->padded, w->tile_act, w->q, w->sum,
                              from & STATE);
     }
-    long width = oa_linear_feature_columns(a);
+    long width = oa_linear_feature_columns(a), ld = a->ldfk;
+    void *dfk = oa_linear_key_gradient(w, a->dfk, width, &ld);
     oa_linear_store_features(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0),
-                             oa_linear_key_place(w, a->fk, a->ldfk, width), a->ldfk,
-                             oa_linear_key_place(w, a->dfk, a->ldfk, width));
+                             oa_linear_key_place(w, a->fk, a->ldfk, width), a->ldfk, dfk, ld);
 }
 
 static void finish_keys_and_values(struct oa_linear_work *w, int from)
@@ -206,6 +207,17 @@ static void linear_gradient_item(void *argument, long item, const struct oa_work
 
 void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a)
 {
-    struct oa_linear_call f = { d, a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, linear_gradient_item, &f);
+    const struct oa_attention_shape *s = &a->shape;
+    struct oa_linear_attention own = *a;
+    struct oa_linear_call f = { d, &own };
+    long width = oa_linear_feature_columns(a);
+    size_t mark = oa_arena_mark(&d->scratch);
+    own.dfk = oa_key_gradient_open(d, s, width, a->dfk);
+    own.dv = oa_key_gradient_open(d, s, s->value_width, a->dv);
+    if ((own.dfk || !a->dfk) && (own.dv || !a->dv)) {
+        oa_parallel(d->context, s->batch * s->heads, linear_gradient_item, &f);
+        oa_key_gradient_close(d, s, width, own.dfk, a->dfk, a->ldfk);
+        oa_key_gradient_close(d, s, s->value_width, own.dv, a->dv, a->ldv);
+    }
+    oa_arena_release(&d->scratch, mark);
 }

@@ -8,7 +8,7 @@
  *
  * Chunks of one token would fill the matrix units with zeros. In cross-attention, after the memory
  * has been read, there is no key and only the last line remains. 4rV FLOPs per head; an item is a
- * (b,h). */
+ * batch item and a head of keys, with all query heads that read it. */
 #include "device/cpu/cpu.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ struct linear_step_call {
 struct linear_token {
     struct oa_device *d;
     const struct oa_linear_attention *a;
-    long b, h;
+    long b, n, h;   /* n: the head of keys and values */
     void *sums, *z; /* real [r, V], [r]: the state; its scale comes after z */
     double scale;
     void *phi, *v, *o; /* real [r], [V], [V] */
@@ -36,7 +36,7 @@ static bool open_linear_token(struct linear_token *t, const struct linear_step_c
     size_t real = f->d->numbers.real_size;
     long r = a->features, V = a->shape.value_width;
     *t = (struct linear_token){
-        .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads
+        .d = f->d, .a = a, .b = item / oa_key_heads(&a->shape), .n = item % oa_key_heads(&a->shape)
     };
     t->sums = oa_real_at(f->d, a->state, item * (r * V + r + 1));
     t->z = oa_real_at(f->d, t->sums, r * V);
@@ -53,12 +53,12 @@ static bool open_linear_token(struct linear_token *t, const struct linear_step_c
 }
 
 /* The features of the query or key into t->phi. */
-static void read_features(struct linear_token *t, const void *x, long ld)
+static void read_features(struct linear_token *t, const void *x, long ld, long head)
 {
     const struct oa_linear_attention *a = t->a;
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long width = a->squared_width ? a->squared_width : a->features;
-    const void *row = oa_act_at(t->d, x, t->b * ld + t->h * width);
+    const void *row = oa_act_at(t->d, x, t->b * ld + head * width);
     if (a->squared_width) {
         k->quadratic(1, width, a->squared, row, width, t->act, a->features);
         row = t->act;
@@ -66,9 +66,10 @@ static void read_features(struct linear_token *t, const void *x, long ld)
     k->real_from_act(a->features, row, t->phi);
 }
 
-static double token_scale(const struct linear_token *t, const void *scales)
+/* Of `heads` heads. */
+static double token_scale(const struct linear_token *t, const void *scales, long heads, long head)
 {
-    return scales ? oa_real_get(t->d, scales, t->b * t->a->shape.heads + t->h) : 0;
+    return scales ? oa_real_get(t->d, scales, t->b * heads + head) : 0;
 }
 
 static void rescale_state(struct linear_token *t, double to)
@@ -88,11 +89,11 @@ static void add_key_to_state(struct linear_token *t)
     const struct oa_linear_attention *a = t->a;
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long V = a->shape.value_width;
-    double own = token_scale(t, a->key_scale);
+    double own = token_scale(t, a->key_scale, oa_key_heads(&a->shape), t->n);
     rescale_state(t, fmax(t->scale, own));
     double weight = exp(own - t->scale);
-    read_features(t, a->fk, a->ldfk);
-    k->real_from_act(V, oa_act_at(t->d, a->v, t->b * a->ldv + t->h * V), t->v);
+    read_features(t, a->fk, a->ldfk, t->n);
+    k->real_from_act(V, oa_act_at(t->d, a->v, t->b * a->ldv + t->n * V), t->v);
     k->axpy(a->features, weight, t->phi, t->z);
     for (long c = 0; c < a->features; c++)
         k->axpy(V, weight * oa_real_get(t->d, t->phi, c), t->v, oa_real_at(t->d, t->sums, c * V));
@@ -104,8 +105,10 @@ static void read_state(struct linear_token *t)
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long V = a->shape.value_width;
     double epsilon =
-        a->query_scale ? a->epsilon * exp(-token_scale(t, a->query_scale) - t->scale) : a->epsilon;
-    read_features(t, a->fq, a->ldfq);
+        a->epsilon * (a->query_scale
+                          ? exp(-token_scale(t, a->query_scale, a->shape.heads, t->h) - t->scale)
+                          : 1);
+    read_features(t, a->fq, a->ldfq, t->h);
     memset(t->o, 0, (size_t)V * k->real_size);
     for (long c = 0; c < a->features; c++)
         k->axpy(V, oa_real_get(t->d, t->phi, c), oa_real_at(t->d, t->sums, c * V), t->o);
@@ -123,7 +126,9 @@ static void linear_step_item(void *argument, long item, const struct oa_worker *
         return;
     if (t.a->shape.keys > 0)
         add_key_to_state(&t);
-    read_state(&t);
+    long each = t.a->shape.heads / oa_key_heads(&t.a->shape);
+    for (t.h = t.n * each; t.h < (t.n + 1) * each; t.h++)
+        read_state(&t);
     oa_real_set(t.d, t.z, t.a->features, t.scale);
 }
 
@@ -136,5 +141,5 @@ bool oa_linear_step_wanted(const struct oa_linear_attention *a)
 void oa_linear_step(struct oa_device *d, const struct oa_linear_attention *a)
 {
     struct linear_step_call f = { d, a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, linear_step_item, &f);
+    oa_parallel(d->context, a->shape.batch * oa_key_heads(&a->shape), linear_step_item, &f);
 }

@@ -48,11 +48,12 @@ static inline long oa_bounds_length(struct oa_bounds s)
     return oa_max(0, s.end - s.begin);
 }
 
-/* Key j of head h of batch item b in x, keys or values of `width` columns. */
+/* Key j of query head h of batch item b in x, keys or values of `width` columns. */
 static inline const void *oa_key_row(const struct oa_device *d, const struct oa_attention_shape *s,
                                      long b, long h, long j, long width, const void *x, long ld)
 {
-    long apart = (h * s->key_head_rows + j) * width, beside = (b * s->keys + j) * ld + h * width;
+    long n = oa_key_head(s, h);
+    long apart = (n * s->key_head_rows + j) * width, beside = (b * s->keys + j) * ld + n * width;
     return oa_act_at(d, x, s->key_head_rows ? apart : beside);
 }
 
@@ -202,6 +203,10 @@ void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, l
                         const void *factor, void *x, long ld);
 void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width,
                       double factor, void *row, void *x);
+
+/* cpu_logits_gradient.c: scratch of gradients of keys and values that query heads share, as the
+ * backward pass takes it; for the plan device. */
+void oa_key_gradients_take(struct oa_device *d, const struct oa_logits *a);
 
 void oa_row_forward(struct oa_device *d,
                     const struct oa_logits *a); /* cpu_logits_row.c: one query */

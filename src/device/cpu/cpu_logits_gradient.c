@@ -187,6 +187,45 @@ static void add_alpha_gradients(const struct oa_logits_backward *f)
     }
 }
 
+/* ---- heads of keys that are shared ---- */
+
+static bool sums_key_heads(const struct oa_logits_part *p)
+{
+    return p->kind == OA_PART_DOT && !p->k_table && p->dk;
+}
+
+/* False: no memory. */
+static bool open_key_gradients(struct oa_device *d, const struct oa_logits *a,
+                               struct oa_logits *own)
+{
+    bool good = true;
+    for (int c = 0; c < a->parts; c++) {
+        struct oa_logits_part *p = &own->part[c];
+        if (sums_key_heads(p))
+            good &= (p->dk = oa_key_gradient_open(d, &a->shape, p->width, p->dk)) != NULL;
+    }
+    if (a->dv)
+        good &= (own->dv = oa_key_gradient_open(d, &a->shape, a->shape.value_width, a->dv)) != NULL;
+    return good;
+}
+
+void oa_key_gradients_take(struct oa_device *d, const struct oa_logits *a)
+{
+    struct oa_logits own = *a;
+    open_key_gradients(d, a, &own);
+}
+
+static void close_key_gradients(struct oa_device *d, const struct oa_logits *a,
+                                const struct oa_logits *own)
+{
+    for (int c = 0; c < a->parts; c++) {
+        const struct oa_logits_part *p = &a->part[c];
+        if (sums_key_heads(p))
+            oa_key_gradient_close(d, &a->shape, p->width, own->part[c].dk, p->dk, p->ldk);
+    }
+    oa_key_gradient_close(d, &a->shape, a->shape.value_width, own->dv, a->dv, a->ldv);
+}
+
 void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
 {
     if (oa_tables_shared(a)) {
@@ -197,8 +236,13 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
         oa_pieces_gradient(d, a);
         return;
     }
-    struct oa_logits_backward f = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch);
+    struct oa_logits own = *a;
+    if (!open_key_gradients(d, a, &own)) {
+        oa_arena_release(&d->scratch, mark);
+        return;
+    }
+    struct oa_logits_backward f = { .d = d, .a = &own };
     find_shared(&f);
     if (take_alpha_gradients(&f) && take_distance_sums(&f) && take_shared(&f)) {
         run_passes(&f);
@@ -206,6 +250,7 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
         oa_distances_finish(d, a, f.distances);
         if (f.shared.sums)
             oa_shared_add(&f.shared);
+        close_key_gradients(d, a, &own);
     }
     oa_arena_release(&d->scratch, mark);
 }

@@ -229,6 +229,7 @@ static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *
                            long width, double factor, void *sums, void *x, long ld)
 {
     long rows = oa_bounds_length(g->cols), begin = g->cols.begin;
+    ld = oa_key_gradient_ld(&t->a->shape, width, ld);
     void *to = part_rows(t, x, ld, t->a->shape.keys, width, begin);
     size_t size = t->d->numbers.act_size;
     if (t->on_tiles) {

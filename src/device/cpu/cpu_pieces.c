@@ -120,15 +120,17 @@ static void gather_key(const struct piece_walk *k, const struct oa_worker *w, lo
                        long b, long from)
 {
     const struct oa_attention_shape *s = &k->c->a->shape;
-    long width = k->cols / s->heads;
+    long heads = oa_key_heads(s), width = k->cols / heads;
     size_t bytes = (size_t)width * k->c->d->numbers.act_size;
     (void)w;
     if (from >= k->n)
-        memset(walk_piece_row(k, sequence, i), 0, bytes * (size_t)s->heads);
+        memset(walk_piece_row(k, sequence, i), 0, bytes * (size_t)heads);
     else
-        for (long h = 0; h < s->heads; h++)
-            memcpy(oa_at(walk_piece_row(k, sequence, i), bytes, h),
-                   oa_key_row(k->c->d, s, b, h, from, width, k->whole, k->whole_ld), bytes);
+        for (long n = 0; n < heads; n++)
+            memcpy(
+                oa_at(walk_piece_row(k, sequence, i), bytes, n),
+                oa_key_row(k->c->d, s, b, n * s->heads / heads, from, width, k->whole, k->whole_ld),
+                bytes);
 }
 
 static void add_piece_row(const struct piece_walk *k, const struct oa_worker *w, long sequence,
@@ -196,8 +198,8 @@ static void gather_keys(struct piece_work *c)
     const struct oa_row_order *o = &c->p.keys;
     struct oa_logits_part *part = &c->own.part[0];
     walker *visit = s->key_head_rows ? gather_key : gather_row;
-    part->k = gather_by(visit, c, o, part->k, s->heads * part->width, &part->ldk);
-    c->own.v = gather_by(visit, c, o, c->a->v, s->heads * s->value_width, &c->own.ldv);
+    part->k = gather_by(visit, c, o, part->k, oa_key_heads(s) * part->width, &part->ldk);
+    c->own.v = gather_by(visit, c, o, c->a->v, oa_key_heads(s) * s->value_width, &c->own.ldv);
     if (!is_in_order(o))
         c->own.shape.key_head_rows = 0;
 }
@@ -317,6 +319,8 @@ double oa_pieces_copies(struct oa_device *d, const struct oa_logits *a, bool gra
     struct piece_work c;
     for (int number = 0; open_piece(&c, d, a, number, gradient); number++) {
         bytes += (double)(oa_arena_mark(&d->scratch) - mark);
+        if (gradient)
+            oa_key_gradients_take(d, &c.own);
         oa_arena_release(&d->scratch, mark);
     }
     return bytes;
@@ -418,14 +422,13 @@ static void gradient_piece(struct piece_work *c, int number)
 {
     const struct oa_logits *a = c->a;
     const struct oa_logits_part *p = &a->part[0], *own = &c->own.part[0];
-    long cols = a->shape.heads * p->width;
+    long cols = a->shape.heads * p->width, heads = oa_key_heads(&a->shape);
     oa_cpu_logits_gradient(c->d, &c->own);
     if (number == 0)
         return;
     add_back(c, &c->p.queries, cols, own->dq, own->ldq, p->dq, p->ldq);
-    add_back(c, &c->p.keys, cols, own->dk, own->ldk, p->dk, p->ldk);
-    add_back(c, &c->p.keys, a->shape.heads * a->shape.value_width, c->own.dv, c->own.ldv, a->dv,
-             a->ldv);
+    add_back(c, &c->p.keys, heads * p->width, own->dk, own->ldk, p->dk, p->ldk);
+    add_back(c, &c->p.keys, heads * a->shape.value_width, c->own.dv, c->own.ldv, a->dv, a->ldv);
 }
 
 void oa_pieces_gradient(struct oa_device *d, const struct oa_logits *a)

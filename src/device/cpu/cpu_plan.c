@@ -221,6 +221,17 @@ static void plan_gate_gradient(struct oa_device *d, long rows, long cols, const 
     add_elements(d, rows * cols, 2, 5, 0);
 }
 
+static void plan_repeat_heads(struct oa_device *d, const struct oa_head_repeat *a)
+{
+    add_elements(d, a->rows * (a->heads + a->key_heads) * a->width, 0, 1, 0);
+}
+
+static void plan_repeat_heads_gradient(struct oa_device *d, const struct oa_head_repeat *a)
+{
+    add_work(d, (double)(a->rows * (a->heads - a->key_heads) * a->width),
+             act_bytes(d, (double)(a->rows * (a->heads + a->key_heads) * a->width)));
+}
+
 static void plan_head_gate(struct oa_device *d, const struct oa_head_gate *a)
 {
     double each = a->kind == OA_HEAD_GATE_HEAD ? 2 : 3;
@@ -413,13 +424,17 @@ static double keys_read(const struct oa_logits *a)
 static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
 {
     double t = (double)a->shape.queries, s = keys_read(a),
-           elements = value_cells(&a->shape) * (t + s), tables = 0;
+           elements = value_cells(&a->shape) * t + value_cells(&a->shape) * s *
+                                                       (double)oa_key_heads(&a->shape) /
+                                                       (double)a->shape.heads,
+           tables = 0;
     for (int p = 0; p < a->parts; p++) {
         const struct oa_logits_part *part = &a->part[p];
         if (oa_part_given(part) && part->kind == OA_PART_DOT)
             elements += (double)(a->shape.heads * part->width) * (t + s);
         else if (part->kind == OA_PART_DOT)
-            elements += (double)(a->shape.batch * a->shape.heads * part->width) * (t + s);
+            elements += (double)(a->shape.batch * part->width) *
+                        ((double)a->shape.heads * t + (double)oa_key_heads(&a->shape) * s);
         else if (part->kind == OA_PART_FOLD)
             elements += (double)(a->shape.batch * a->shape.heads * (part->width + part->folds)) * t;
         else
@@ -456,6 +471,8 @@ static void plan_logits_gradient(struct oa_device *d, const struct oa_logits *a)
         oa_arena_take(&d->scratch, oa_shared_bytes(d, a));
     if (oa_distances_bytes(d, a))
         oa_arena_take(&d->scratch, oa_distances_bytes(d, a));
+    if (!oa_tables_shared(a) && !oa_pieces_wanted(a))
+        oa_key_gradients_take(d, a);
     oa_arena_release(&d->scratch, mark);
     add_work(d, flops, 2.5 * logits_bytes(d, a));
     add_tile_work(d, a, flops, true);
@@ -474,8 +491,9 @@ static double linear_flops(const struct oa_linear_attention *a)
 static double linear_bytes(const struct oa_device *d, const struct oa_linear_attention *a)
 {
     const struct oa_attention_shape *s = &a->shape;
-    double rows = (double)(s->batch * s->heads) * ((double)s->queries + (double)s->keys);
-    double state = (double)(s->batch * s->heads * (a->features * s->value_width + a->features + 1));
+    double rows = (double)s->batch * (double)(s->heads * s->queries + oa_key_heads(s) * s->keys);
+    double state =
+        (double)(s->batch * oa_key_heads(s) * (a->features * s->value_width + a->features + 1));
     return act_bytes(d, rows * (double)((a->squared_width ? a->squared_width : a->features) +
                                         s->value_width)) +
            (a->state ? real_bytes(d, 2 * state) : 0);
@@ -486,8 +504,20 @@ static void plan_linear_attention(struct oa_device *d, const struct oa_linear_at
     add_work(d, linear_flops(a), linear_bytes(d, a));
 }
 
+/* Scratch of gradients of keys and values that query heads share. */
+static void take_key_gradients(struct oa_device *d, const struct oa_attention_shape *s, long width,
+                               void *dk, void *dv)
+{
+    size_t mark = oa_arena_mark(&d->scratch);
+    oa_key_gradient_open(d, s, width, dk);
+    oa_key_gradient_open(d, s, s->value_width, dv);
+    oa_arena_release(&d->scratch, mark);
+}
+
 static void plan_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a)
 {
+    take_key_gradients(d, &a->shape, a->squared_width ? a->squared_width : a->features, a->dfk,
+                       a->dv);
     add_work(d, 2.5 * linear_flops(a), 2.5 * linear_bytes(d, a));
 }
 
@@ -495,13 +525,14 @@ static void plan_polynomial(struct oa_device *d, const struct oa_polynomial *a)
 {
     double pairs = visible_pairs(&a->shape, &every), K = (double)a->width,
            V = (double)a->shape.value_width;
-    double rows =
-        (double)(a->shape.batch * a->shape.heads) * (double)(a->shape.queries + a->shape.keys);
+    double rows = (double)a->shape.batch * (double)(a->shape.heads * a->shape.queries +
+                                                    oa_key_heads(&a->shape) * a->shape.keys);
     add_work(d, pairs * (2 * K + 2 * V + 2), act_bytes(d, rows * (K + V)));
 }
 
 static void plan_polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a)
 {
+    take_key_gradients(d, &a->shape, a->width, a->dk, a->dv);
     double pairs = visible_pairs(&a->shape, &every), K = (double)a->width,
            V = (double)a->shape.value_width;
     plan_polynomial(d, a);

@@ -120,21 +120,16 @@ static void multiply_panels(const struct polynomial_work *w, struct oa_gemm g, c
     oa_panels_multiply(w->d, w->gemm, &g, a, b, p, first, c);
 }
 
-static void *polynomial_row(const struct polynomial_work *w, const void *x, long ld, long length,
-                            long width, long i)
-{
-    return oa_act_at(w->d, x, (w->b * length + i) * ld + w->h * width);
-}
-
 static void *polynomial_query_row(const struct polynomial_work *w, const void *x, long ld,
                                   long width)
 {
-    return polynomial_row(w, x, ld, w->a->shape.queries, width, w->i0);
+    return oa_act_at(w->d, x, (w->b * w->a->shape.queries + w->i0) * ld + w->h * width);
 }
 
 static void *polynomial_key_row(const struct polynomial_work *w, const void *x, long ld, long width)
 {
-    return polynomial_row(w, x, ld, w->a->shape.keys, width, w->j0);
+    long head = oa_key_head(&w->a->shape, w->h);
+    return oa_act_at(w->d, x, (w->b * w->a->shape.keys + w->j0) * ld + head * width);
 }
 
 static void go_to_queries(struct polynomial_work *w, long i0)
@@ -379,6 +374,15 @@ static void polynomial_gradient_rows(struct polynomial_work *w)
                         polynomial_query_row(w, a->dq, a->ldq, a->width), a->ldq);
 }
 
+static void store_key_gradient(struct polynomial_work *w, const void *sums, long width, void *x,
+                               long ld)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    ld = oa_key_gradient_ld(s, width, ld);
+    store_real_rows(w, sums, w->keys, s->keys, width,
+                    oa_act_at(w->d, x, w->b * s->keys * ld + w->h * width), ld);
+}
+
 static void polynomial_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
     struct polynomial_work w;
@@ -393,12 +397,10 @@ static void polynomial_gradient_item(void *argument, long item, const struct oa_
         go_to_queries(&w, i0);
         polynomial_gradient_rows(&w);
     }
-    w.j0 = 0;
     if (a->dk)
-        store_real_rows(&w, w.dk, w.keys, S, a->width,
-                        polynomial_key_row(&w, a->dk, a->ldk, a->width), a->ldk);
+        store_key_gradient(&w, w.dk, a->width, a->dk, a->ldk);
     if (a->dv)
-        store_real_rows(&w, w.dv, w.keys, S, V, polynomial_key_row(&w, a->dv, a->ldv, V), a->ldv);
+        store_key_gradient(&w, w.dv, V, a->dv, a->ldv);
 }
 
 static void run_polynomial(struct oa_device *d, const struct oa_polynomial *a, oa_task *task)
@@ -414,5 +416,15 @@ void oa_cpu_polynomial(struct oa_device *d, const struct oa_polynomial *a)
 
 void oa_cpu_polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a)
 {
-    run_polynomial(d, a, polynomial_gradient_item);
+    const struct oa_attention_shape *s = &a->shape;
+    struct oa_polynomial own = *a;
+    size_t mark = oa_arena_mark(&d->scratch);
+    own.dk = oa_key_gradient_open(d, s, a->width, a->dk);
+    own.dv = oa_key_gradient_open(d, s, s->value_width, a->dv);
+    if ((own.dk || !a->dk) && (own.dv || !a->dv)) {
+        run_polynomial(d, &own, polynomial_gradient_item);
+        oa_key_gradient_close(d, s, a->width, own.dk, a->dk, a->ldk);
+        oa_key_gradient_close(d, s, s->value_width, own.dv, a->dv, a->ldv);
+    }
+    oa_arena_release(&d->scratch, mark);
 }

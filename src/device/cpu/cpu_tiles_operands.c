@@ -70,13 +70,14 @@ static void pack_operand_panels(struct oa_tiles *t, struct oa_packed *p, int sid
             make_panels(t, &(struct oa_gemm){ .n = p->width, .k = p->rows, .ldb = p->ld }, p->x);
 }
 
-/* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are
- * packed as zeros. */
-static struct oa_packed pack_head(struct oa_tiles *t, const void *x, long ld, long length,
-                                  struct oa_bounds rows, long real, long width, bool in_place)
+/* Rows of columns head·width … of the batch item at work of x [B·length, …]; rows from `real` on
+ * are packed as zeros. */
+static struct oa_packed pack_head(struct oa_tiles *t, long head, const void *x, long ld,
+                                  long length, struct oa_bounds rows, long real, long width,
+                                  bool in_place)
 {
     struct oa_bounds kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    long first = (t->b * length + rows.begin) * ld + t->h * width;
+    long first = (t->b * length + rows.begin) * ld + head * width;
     return pack_tile_rows(t, oa_act_at(t->d, x, first), ld, kept, width, in_place);
 }
 
@@ -89,7 +90,7 @@ static struct oa_packed pack_head_keys(struct oa_tiles *t, const void *x, long l
     if (s->key_head_rows)
         return pack_tile_rows(t, oa_key_row(t->d, s, t->b, t->h, rows.begin, width, x, ld), width,
                               kept, width, false);
-    return pack_head(t, x, ld, s->keys, rows, real, width, in_place);
+    return pack_head(t, oa_key_head(s, t->h), x, ld, s->keys, rows, real, width, in_place);
 }
 
 struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_bounds rows, long real)
@@ -100,7 +101,7 @@ struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_bounds rows,
 struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length,
                                struct oa_bounds rows, long real, long width)
 {
-    return pack_head(t, x, ld, length, rows, real, width, false);
+    return pack_head(t, t->h, x, ld, length, rows, real, width, false);
 }
 
 /* Row 0 of a table of queries is that of position 0. */
@@ -144,7 +145,7 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradi
             t->q[c] =
                 pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
         else if (p->q)
-            t->q[c] = pack_head(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width,
+            t->q[c] = pack_head(t, t->h, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width,
                                 is_read_in_place(t));
         if (p->kind == OA_PART_FOLD)
             t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
@@ -152,7 +153,7 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradi
             pack_operand_panels(t, &t->q[c], OA_PACKED_TILES);
     }
     if (gradient) {
-        t->d_o = pack_head(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries,
+        t->d_o = pack_head(t, t->h, a->d_o, a->ldo, a->shape.queries, rows, t->queries,
                            a->shape.value_width, is_read_in_place(t));
         if (!t->on_tiles)
             pack_operand_panels(t, &t->d_o, OA_PACKED_TILES);
