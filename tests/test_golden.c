@@ -22,9 +22,9 @@ static const struct folder {
                 { SOURCE_DIR "/tests/golden-heads", 15, 7 } };
 
 /* Options of reference vectors that the program does not compute yet. */
-static const char *const absent[] = { "qknorm=",     "normalise=", "forget",
-                                      "conv=",    "decay=",      "update=",    "map=identity",
-                                      "map=unit", "map=hedgehog" };
+static const char *const absent[] = { "qknorm=",      "normalise=", "forget",
+                                      "conv=",        "decay=",     "update=",
+                                      "map=identity", "map=unit",   "map=hedgehog" };
 
 struct precision {
     const char *name;

@@ -211,6 +211,65 @@ MAGNITUDE(weigh_rows)
     }
 }
 
+/* ---- weights that are no softmax; the variant is the kind ---- */
+
+CALL(weigh_tile, (enum oa_weighing)p->variant, p->rows, p->cols, LOGIT_SCALE, x[0], x[1], x[3],
+     x[2], p->operand[2].ld);
+
+/* The error of t − r, times the slope. */
+MAGNITUDE(weigh_tile)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++) {
+            double w = a[2][at(p, 2, i, j)], shift = fabs(b[3][i]) + fabs(b[2][at(p, 2, i, j)]);
+            bool seen = isfinite(b[2][at(p, 2, i, j)]);
+            double slope = p->variant == OA_WEIGH_SIGMOID  ? w
+                           : p->variant == OA_WEIGH_ENTMAX ? 2 * sqrt(w)
+                                                           : w > 0;
+            m[at(p, o, i, j)] = 8 * w + (seen ? 4 * slope * shift : 0);
+        }
+}
+
+static double weigh_slope_of(const problem *p, double w)
+{
+    return p->variant == OA_WEIGH_SIGMOID ? w * (1 - w) : p->variant == 2 ? sqrt(w) : w > 0;
+}
+
+CALL(weigh_gradient, (enum oa_weighing)p->variant, p->rows, p->cols, x[0], p->operand[0].ld, x[1],
+     p->operand[1].ld, x[2], x[3], p->operand[3].ld);
+
+MAGNITUDE(weigh_gradient)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++) {
+            double w = b[0][at(p, 0, i, j)];
+            m[at(p, o, i, j)] = w == 0 ? 0
+                                       : 6 * (weigh_slope_of(p, w) + w) *
+                                             (fabs(b[1][at(p, 1, i, j)]) + fabs(b[2][i]));
+        }
+}
+
+/* Variants 0 and 1: SPARSEMAX, ENTMAX. */
+static enum oa_weighing weigh_sums_kind(const problem *p)
+{
+    return p->variant ? OA_WEIGH_ENTMAX : OA_WEIGH_SPARSEMAX;
+}
+
+CALL(weigh_sums, weigh_sums_kind(p), p->rows, p->cols, x[0], p->operand[0].ld, x[1],
+     p->operand[1].ld, x[2], x[3]);
+
+MAGNITUDE(weigh_sums)
+{
+    for (long i = 0; i < p->rows; i++) {
+        double sum = fabs(b[o][i]);
+        for (long j = 0; j < p->cols; j++) {
+            double w = b[0][at(p, 0, i, j)], g = p->variant ? sqrt(w) : w > 0;
+            sum += w == 0 ? 0 : g * (o == 2 ? fabs(b[1][at(p, 1, i, j)]) : 1);
+        }
+        m[i] = roundings(p->cols) * sum;
+    }
+}
+
 static const struct kernel_case cases[] = {
     { CASE(softmax_tile), .variants = 2, MATRIX, .shape = softmax_tile_shape,
       .magnitude = softmax_tile_magnitude },
@@ -224,6 +283,18 @@ static const struct kernel_case cases[] = {
       .operand = { TILE(REAL, IN, CHANCE, 3), TILE(REAL, IN, COVERED, 3), COLUMN(REAL, IN, NORMAL),
                    TILE(ACT, OUT, NORMAL, 7) },
       .magnitude = softmax_gradient_magnitude },
+    { CASE(weigh_tile), .variants = 3, MATRIX,
+      .operand = { COLUMN(INDEX, IN, LOW), COLUMN(INDEX, IN, HIGH), TILE(REAL, BOTH, SEEN, 3),
+                   COLUMN(REAL, IN, NORMAL) },
+      .magnitude = weigh_tile_magnitude },
+    { CASE(weigh_gradient), .variants = 3, .bear = BEAR_TINY, MATRIX,
+      .operand = { TILE(REAL, IN, CHANCE, 3), TILE(REAL, IN, COVERED, 3), COLUMN(REAL, IN, NORMAL),
+                   TILE(ACT, OUT, NORMAL, 7) },
+      .magnitude = weigh_gradient_magnitude },
+    { CASE(weigh_sums), .variants = 2, .bear = BEAR_TINY, MATRIX,
+      .operand = { TILE(REAL, IN, CHANCE, 3), TILE(REAL, IN, COVERED, 3),
+                   COLUMN(REAL, BOTH, NORMAL), COLUMN(REAL, BOTH, NORMAL) },
+      .magnitude = weigh_sums_magnitude },
     { CASE(softmax_pairs), .variants = 2, .matrix = true, .bench_rows = 64, .bench_cols = 32,
       .shape = softmax_pairs_shape, .magnitude = softmax_pairs_magnitude },
     { CASE(tile_to_act), .variants = 1, .bear = ALL, .exact = true, MATRIX,

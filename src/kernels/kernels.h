@@ -70,6 +70,9 @@ enum oa_feature { OA_FEATURE_ELU, OA_FEATURE_RELU, OA_FEATURE_COS, OA_FEATURE_PO
 /* Features of random projections t (random_features below). */
 enum oa_random_feature { OA_RANDOM_EXP, OA_RANDOM_HYPERBOLIC, OA_RANDOM_TRIG, OA_RANDOM_RELU };
 
+/* Weights of logits that are no softmax (weigh_tile). */
+enum oa_weighing { OA_WEIGH_SIGMOID, OA_WEIGH_SPARSEMAX, OA_WEIGH_ENTMAX };
+
 enum { OA_LANES = 16 };
 
 struct oa_kernels {
@@ -187,7 +190,18 @@ struct oa_kernels {
      * result there). */
     void (*softmax_gradient)(long rows, long cols, double scale, const void *p, long ldp,
                              const void *dp, long lddp, const void *delta, void *ds, long ldds);
-    /* Both at once, in the order in which tiles read them. */
+    /* Weights of t = scale·s by a number r of each row, real [rows]: σ(t − r), max(0, t − r) or
+     * max(0, t/2 − r)²; 0 where not seen and where t is −∞. */
+    void (*weigh_tile)(enum oa_weighing w, long rows, long cols, double scale, const int32_t *low,
+                       const int32_t *high, const void *r, void *s, long lds);
+    /* Of such weights p: ds act = p(1 − p)·dp, or g·(dp − delta[i]) with g = 1 where p > 0
+     * (SPARSEMAX) or √p (ENTMAX); 0 where p is 0, whatever dp is. */
+    void (*weigh_gradient)(enum oa_weighing w, long rows, long cols, const void *p, long ldp,
+                           const void *dp, long lddp, const void *delta, void *ds, long ldds);
+    /* above[i] += Σ_j g·dp, below[i] += Σ_j g, with g of SPARSEMAX or ENTMAX; all real. */
+    void (*weigh_sums)(enum oa_weighing w, long rows, long cols, const void *p, long ldp,
+                       const void *dp, long lddp, void *above, void *below);
+    /* softmax_again and softmax_gradient at once, in the order in which tiles read them. */
     void (*softmax_pairs)(const struct oa_softmax_pairs *x);
     /* Attention of a block of queries over a tile of keys where products run on tiles (NULL
      * elsewhere), with the bits of separate products, softmax and dropout. k: the table, for its

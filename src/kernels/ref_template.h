@@ -429,6 +429,64 @@ static void softmax_gradient(long rows, long cols, double scale, const void *p, 
     }
 }
 
+/* ---- weights that are no softmax ---- */
+
+static REAL weight_of(enum oa_weighing w, REAL t, REAL r)
+{
+    REAL above = w == OA_WEIGH_ENTMAX ? t / 2 - r : t - r;
+    if (w == OA_WEIGH_SIGMOID)
+        return sigmoid(above);
+    above = above > 0 ? above : 0;
+    return w == OA_WEIGH_ENTMAX ? above * above : above;
+}
+
+static void weigh_tile(enum oa_weighing w, long rows, long cols, double scale, const int32_t *low,
+                       const int32_t *high, const void *r, void *s, long lds)
+{
+    for (long i = 0; i < rows; i++) {
+        REAL *row = (REAL *)s + i * lds;
+        long begin = first_seen(low, i), end = end_seen(high, i, cols);
+        for (long j = begin; j < end; j++)
+            row[j] = weight_of(w, (REAL)scale * row[j], ((const REAL *)r)[i]);
+        clear_unseen(cols, begin, end, row);
+    }
+}
+
+/* g of a weight. */
+static REAL weight_slope(enum oa_weighing w, REAL p)
+{
+    if (w == OA_WEIGH_SIGMOID)
+        return p * (1 - p);
+    return w == OA_WEIGH_ENTMAX ? FN(sqrt)(p) : p > 0;
+}
+
+static void weigh_gradient(enum oa_weighing w, long rows, long cols, const void *p, long ldp,
+                           const void *dp, long lddp, const void *delta, void *ds, long ldds)
+{
+    for (long i = 0; i < rows; i++) {
+        const REAL *weight = (const REAL *)p + i * ldp, *gradient = (const REAL *)dp + i * lddp;
+        REAL shift = w == OA_WEIGH_SIGMOID ? 0 : ((const REAL *)delta)[i];
+        ACT *to = (ACT *)ds + i * ldds;
+        for (long j = 0; j < cols; j++)
+            to[j] = STORE(weight[j] == 0 ? 0 : weight_slope(w, weight[j]) * (gradient[j] - shift));
+    }
+}
+
+static void weigh_sums(enum oa_weighing w, long rows, long cols, const void *p, long ldp,
+                       const void *dp, long lddp, void *above, void *below)
+{
+    for (long i = 0; i < rows; i++) {
+        const REAL *weight = (const REAL *)p + i * ldp, *gradient = (const REAL *)dp + i * lddp;
+        for (long j = 0; j < cols; j++) {
+            if (weight[j] == 0)
+                continue;
+            REAL g = weight_slope(w, weight[j]);
+            ((REAL *)above)[i] += g * gradient[j];
+            ((REAL *)below)[i] += g;
+        }
+    }
+}
+
 static void tile_to_act(long rows, long cols, const void *x, long ldx, void *y, long ldy)
 {
     for (long i = 0; i < rows; i++)

@@ -109,6 +109,108 @@ INLINE void gate_swish_gradient_lanes(long at, long lanes, const ACT *a, const A
 static void gate_swish_gradient(long n, const void *a, const void *b, const void *dy, void *da,
                                 void *db){ EACH(n, gate_swish_gradient_lanes, a, b, dy, da, db) }
 
+/* ---- weights that are no softmax ---- */
+
+INLINE v_float weight_of(enum oa_weighing w, v_float t, v_float r)
+{
+    if (w == OA_WEIGH_SIGMOID) {
+        v_float q, x = v_sub(t, r), above = sigmoid_above(x, &q);
+        return sigmoid_of(x, above, q);
+    }
+    v_float half = w == OA_WEIGH_ENTMAX ? v_mul(t, v_set(0.5f)) : t;
+    v_float above = v_max(v_set(0), v_sub(half, r));
+    return w == OA_WEIGH_ENTMAX ? v_mul(above, above) : above;
+}
+
+INLINE void weigh_tile_lanes(long at, long lanes, enum oa_weighing w, v_float scale, v_float r,
+                             float *x)
+{
+    v_store(x + at, weight_of(w, v_mul(scale, v_load(x + at, lanes)), r), lanes);
+}
+
+INLINE void weigh_tile_by(enum oa_weighing w, long rows, long cols, double scale,
+                          const int32_t *low, const int32_t *high, const float *r, float *s,
+                          long lds)
+{
+    v_float factor = v_set((float)scale);
+    for (long i = 0; i < rows; i++, s += lds) {
+        struct span see = span_of(low, high, i, cols);
+        v_float shift = v_set(r[i]);
+        float *seen = s + see.begin;
+        clear_reals(see.begin, s);
+        EACH(see.end - see.begin, weigh_tile_lanes, w, factor, shift, seen)
+        clear_reals(cols - see.end, s + see.end);
+    }
+}
+
+static void weigh_tile(enum oa_weighing w, long rows, long cols, double scale, const int32_t *low,
+                       const int32_t *high, const void *r, void *s, long lds)
+{
+    if (w == OA_WEIGH_SIGMOID)
+        weigh_tile_by(OA_WEIGH_SIGMOID, rows, cols, scale, low, high, r, s, lds);
+    else if (w == OA_WEIGH_SPARSEMAX)
+        weigh_tile_by(OA_WEIGH_SPARSEMAX, rows, cols, scale, low, high, r, s, lds);
+    else
+        weigh_tile_by(OA_WEIGH_ENTMAX, rows, cols, scale, low, high, r, s, lds);
+}
+
+/* g of a weight p that is not 0. */
+INLINE v_float weight_slope(enum oa_weighing w, v_float p)
+{
+    if (w == OA_WEIGH_SIGMOID)
+        return v_mul(p, v_sub(v_set(1), p));
+    return w == OA_WEIGH_ENTMAX ? v_sqrt(p) : v_set(1);
+}
+
+INLINE void weigh_gradient_lanes(long at, long lanes, enum oa_weighing w, const float *p,
+                                 const float *dp, v_float delta, ACT *ds)
+{
+    v_float weight = v_load(p + at, lanes);
+    v_float d = v_mul(weight_slope(w, weight), v_sub(v_load(dp + at, lanes), delta));
+    act_store(ds + at, v_keep(v_not_equal(weight, v_set(0)), d), lanes);
+}
+
+static void weigh_gradient(enum oa_weighing w, long rows, long cols, const void *p, long ldp,
+                           const void *dp, long lddp, const void *delta, void *ds, long ldds)
+{
+    for (long i = 0; i < rows; i++) {
+        const float *weight = (const float *)p + i * ldp, *gradient = (const float *)dp + i * lddp;
+        ACT *to = (ACT *)ds + i * ldds;
+        v_float shift = v_set(w == OA_WEIGH_SIGMOID ? 0 : ((const float *)delta)[i]);
+        if (w == OA_WEIGH_SIGMOID)
+            EACH(cols, weigh_gradient_lanes, OA_WEIGH_SIGMOID, weight, gradient, shift, to)
+        else if (w == OA_WEIGH_SPARSEMAX)
+            EACH(cols, weigh_gradient_lanes, OA_WEIGH_SPARSEMAX, weight, gradient, shift, to)
+        else
+            EACH(cols, weigh_gradient_lanes, OA_WEIGH_ENTMAX, weight, gradient, shift, to)
+    }
+}
+
+INLINE void weigh_sums_lanes(long at, long lanes, enum oa_weighing w, const float *p,
+                             const float *dp, v_float *above, v_float *below)
+{
+    v_float weight = v_load(p + at, lanes);
+    v_float g = v_keep(v_not_equal(weight, v_set(0)), weight_slope(w, weight));
+    v_float d = v_keep(v_not_equal(weight, v_set(0)), v_load(dp + at, lanes));
+    *above = v_fma(g, d, *above);
+    *below = v_add(*below, g);
+}
+
+static void weigh_sums(enum oa_weighing w, long rows, long cols, const void *p, long ldp,
+                       const void *dp, long lddp, void *above, void *below)
+{
+    for (long i = 0; i < rows; i++) {
+        const float *weight = (const float *)p + i * ldp, *gradient = (const float *)dp + i * lddp;
+        v_float over = v_set(0), under = v_set(0);
+        if (w == OA_WEIGH_ENTMAX)
+            EACH(cols, weigh_sums_lanes, OA_WEIGH_ENTMAX, weight, gradient, &over, &under)
+        else
+            EACH(cols, weigh_sums_lanes, OA_WEIGH_SPARSEMAX, weight, gradient, &over, &under)
+        ((float *)above)[i] += v_sum(over);
+        ((float *)below)[i] += v_sum(under);
+    }
+}
+
 /* ---- positions as angles, polynomials ---- */
 
 INLINE void place_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x,
