@@ -82,6 +82,17 @@ struct oa_distances { /* such a table as an addend of the logits; zeros: none */
     void *dbias; /* real [H, buckets], added to; NULL: not wanted */
 };
 
+/* How a row of logits S over its visible keys V becomes weights (docs/attention.md, Head options):
+ * softmax; softmax with a logit b of the head whose own weight is dropped; σ(S − ln |V|); max(0, S
+ * − τ); max(0, S/2 − τ)², τ such that the row sums to 1. */
+enum oa_normaliser {
+    OA_NORMALISE_SOFTMAX,
+    OA_NORMALISE_SINK,
+    OA_NORMALISE_SIGMOID,
+    OA_NORMALISE_SPARSEMAX,
+    OA_NORMALISE_ENTMAX
+};
+
 #define OA_MAX_PARTS 6
 struct oa_logits {
     struct oa_attention_shape shape;
@@ -97,8 +108,12 @@ struct oa_logits {
     void *o;  /* act [B·T, ≥ H·V] */
     long ldo;
     const void *d_o; /* act, gradient of o, same leading dimension */
-    void *lse; /* real [B, H, T]: log Σ exp of each row (−∞: empty row), written by forward, read by
-                  backward */
+    enum oa_normaliser normaliser;
+    const void *sink; /* SINK: real [H] */
+    void *dsink;      /* real [H], added to; NULL: not wanted */
+    /* real [B, H, T], written by forward, read by backward: of each row log Σ exp (−∞: empty row),
+     * with the sink; SIGMOID: ln |V|; SPARSEMAX, ENTMAX: τ. */
+    void *lse;
     double keep; /* dropout of P: the probability to keep; 1 = none */
     struct oa_stream dropout;
 };

@@ -10,7 +10,7 @@ struct logits_op {
     struct oa_logits a;
     struct oa_part_tensors part[OA_MAX_PARTS];
     struct oa_mixture mixture;
-    struct oa_relative_bias relative;
+    struct oa_logits_rule rule;
     oa_tensor *v, *o;
 };
 
@@ -36,7 +36,8 @@ static void logits_begin_gradients(oa_tape *t, struct logits_op *l)
         a->dtable = p->table ? p->table->gradient : NULL;
     }
     l->a.dv = oa_gradient_begin(t, l->v);
-    l->a.distances.dbias = l->relative.bias ? l->relative.bias->gradient : NULL;
+    l->a.dsink = l->rule.sink ? l->rule.sink->gradient : NULL;
+    l->a.distances.dbias = l->rule.relative.bias ? l->rule.relative.bias->gradient : NULL;
 }
 
 static void logits_end_gradients(oa_tape *t, struct logits_op *l)
@@ -136,7 +137,7 @@ static long logits_set_positions(oa_tape *t, struct logits_op *l, const struct o
 
 static void logits_set_relative(oa_tape *t, struct logits_op *l, const struct oa_horizon *h)
 {
-    const struct oa_relative_bias *r = &l->relative;
+    const struct oa_relative_bias *r = &l->rule.relative;
     struct oa_relative a = { .kind = r->kind,
                              .heads = l->a.shape.heads,
                              .causal = l->a.shape.causal };
@@ -160,8 +161,8 @@ static void logits_set_relative(oa_tape *t, struct logits_op *l, const struct oa
 
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
                   const struct oa_support *support, int parts, const struct oa_part_tensors *part,
-                  const struct oa_mixture *mixture, const struct oa_relative_bias *relative,
-                  oa_tensor *v, double dropout, oa_tensor *o)
+                  const struct oa_mixture *mixture, const struct oa_logits_rule *rule, oa_tensor *v,
+                  double dropout, oa_tensor *o)
 {
     size_t real = t->device->numbers.real_size;
     struct logits_op *l = (v || t->state) && o ? oa_tape_take_host(t, sizeof *l) : NULL;
@@ -173,11 +174,13 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
     *l = (struct logits_op){ .v = v,
                              .o = o,
                              .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
-    if (relative)
-        l->relative = *relative;
+    if (rule)
+        l->rule = *rule;
     l->a = (struct oa_logits){
         .shape = *shape, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse
     };
+    l->a.normaliser = l->rule.normaliser;
+    l->a.sink = l->rule.sink ? l->rule.sink->value : NULL;
     const struct oa_horizon *h = support ? &support->horizon : NULL;
     if (support) {
         long blocks = shape->heads * support->parameter[1] * support->parameter[2];

@@ -361,11 +361,16 @@ struct oa_relative_bias { /* what distances add to the logits; NONE: nothing */
     long buckets, distance;    /* T5 */
     struct oa_parameter *bias; /* T5: [H, buckets] */
 };
-/* mixture and relative may be NULL: plain sum, nothing. */
+struct oa_logits_rule { /* from the sum of the parts to weights */
+    struct oa_relative_bias relative;
+    enum oa_normaliser normaliser;
+    struct oa_parameter *sink; /* SINK: [H] */
+};
+/* mixture and rule may be NULL: plain sum, softmax. */
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
                   const struct oa_support *support, int parts, const struct oa_part_tensors *part,
-                  const struct oa_mixture *mixture, const struct oa_relative_bias *relative,
-                  oa_tensor *v, double dropout, oa_tensor *o);
+                  const struct oa_mixture *mixture, const struct oa_logits_rule *rule, oa_tensor *v,
+                  double dropout, oa_tensor *o);
 void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq,
                             oa_tensor *fk, oa_tensor *v, enum oa_denominator policy, double epsilon,
                             oa_tensor *o);

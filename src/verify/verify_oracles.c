@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * O = A V: the output of the engine against the map of the mechanism's oracle (simple loops in
- * double) times the values, in every precision. Rows of softmax maps sum to 1, or to 0 without a
- * visible key. */
+ * double) times the values, in every precision. Rows of maps that average sum to 1, or to 0 without
+ * a visible key. */
 #include "verify/verify.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Largest distance of a row sum of a softmax map from 1, or from 0 without a visible key. */
+/* Largest distance of a row sum of a map of logits from 1, or from 0 without a visible key; 0 for
+ * weights whose sum is not fixed. */
 static double worst_row_sum(const struct oa_attention_case *a, const struct oa_group *g,
                             const double *map, long b)
 {
     double worst = 0;
-    for (long r = 0; g->mechanism->scores && r < g->shape.heads * a->T; r++) {
+    bool fixed = g->mechanism->scores && oa_atom_capabilities(g->atom) & OA_AVERAGES;
+    for (long r = 0; fixed && r < g->shape.heads * a->T; r++) {
         double sum = 0;
         for (long j = 0; j < a->S; j++)
             sum += map[r * a->S + j];
@@ -57,7 +59,8 @@ static enum oa_error make_oracle_output(struct oa_proof *p, struct oa_attention_
         const double *group_map = map + g->first_head * a->T * a->S;
         if (a->setup.precision == OA_PRECISION_F64)
             oa_proof_measure(p, a, worst_row_sum(a, g, group_map, b), 1e-12, "row sums of the map");
-        oa_raise_conditions(g, group_map, a->T, a->S, condition);
+        if (oa_atom_divides_signed(g->atom))
+            oa_raise_conditions(g, group_map, a->T, a->S, condition);
     }
     for (long t = a->lengths && !a->memory ? a->lengths[b] : a->T; t < a->T; t++)
         memset(want + t * a->D, 0, (size_t)a->D * sizeof *want);

@@ -164,7 +164,7 @@ bool oa_head_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 
 enum oa_error oa_head_check(oa_context *c, const struct oa_group *g)
 {
-    static const char *const absent[] = { "qknorm", "normalise", "forget" };
+    static const char *const absent[] = { "qknorm", "forget" };
     long N = g->key_heads, H = g->shape.heads;
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         const struct oa_value *v = oa_atom_value(g->atom, absent[i]);
@@ -228,6 +228,17 @@ enum oa_error oa_head_parameters(struct oa_group *g)
         head_map(g, "gate", g->shape.heads * (gate == OA_HEAD_GATE_HEAD ? 1 : g->shape.value_width),
                  g->shape.bias, &g->gate, &g->gate_bias);
     return oa_status(g->context);
+}
+
+/* ---- logits ---- */
+
+struct oa_logits_rule oa_group_rule(const struct oa_group *g)
+{
+    return (struct oa_logits_rule){
+        .relative = oa_group_relative(g),
+        .normaliser = (enum oa_normaliser)oa_atom_value(g->atom, "normalise")->number,
+        .sink = g->sink
+    };
 }
 
 /* ---- gates ---- */

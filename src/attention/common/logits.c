@@ -10,9 +10,9 @@ void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer
 {
     struct oa_part_tensors part = { .kind = OA_PART_DOT };
     struct oa_attention_shape shape = oa_group_shape(g, in);
-    const struct oa_relative_bias relative = oa_group_relative(g);
+    const struct oa_logits_rule rule = oa_group_rule(g);
     g->mechanism->part(t, g, in, &part);
-    oa_logits_op(t, &shape, &g->support, 1, &part, NULL, &relative, v, in->dropout, o);
+    oa_logits_op(t, &shape, &g->support, 1, &part, NULL, &rule, v, in->dropout, o);
 }
 
 void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,

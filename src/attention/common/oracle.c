@@ -135,23 +135,64 @@ enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in
     return e;
 }
 
-/* ---- softmax over the visible keys ---- */
+/* ---- weights of the visible keys ---- */
 
-static void oracle_softmax(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
-                           double *w)
+static long oracle_visible_keys(const struct oa_group *g, const struct oa_oracle *in, long head,
+                                long i)
 {
-    double top = -INFINITY, sum = 0;
-    for (long j = 0; j < in->keys; j++) {
-        w[j] += oa_relative_score(g, head, i, j);
-        if (oa_oracle_visible(g, in, head, i, j))
-            top = fmax(top, w[j]);
-    }
-    for (long j = 0; j < in->keys; j++) {
-        w[j] = oa_oracle_visible(g, in, head, i, j) ? exp(w[j] - top) : 0;
+    long count = 0;
+    for (long j = 0; j < in->keys; j++)
+        count += oa_oracle_visible(g, in, head, i, j);
+    return count;
+}
+
+/* w: logits, −∞ where not visible. With a sink: its logit, otherwise −∞. */
+static void oracle_softmax(double *w, long n, double sink)
+{
+    double top = sink, sum;
+    for (long j = 0; j < n; j++)
+        top = fmax(top, w[j]);
+    sum = isfinite(sink) ? exp(sink - top) : 0;
+    for (long j = 0; j < n; j++) {
+        w[j] = isfinite(w[j]) ? exp(w[j] - top) : 0;
         sum += w[j];
     }
-    for (long j = 0; j < in->keys && sum > 0; j++)
+    for (long j = 0; j < n && sum > 0; j++)
         w[j] /= sum;
+}
+
+/* max(0, x − τ)^k with sum 1; τ by bisection, between the largest logit and 1 below it. */
+static void oracle_threshold(double *w, long n, int k)
+{
+    double high = -INFINITY, low;
+    for (long j = 0; j < n; j++)
+        high = fmax(high, k == 2 ? w[j] / 2 : w[j]);
+    low = high - 1;
+    for (int step = 0; step < 100 && isfinite(high); step++) {
+        double tau = (low + high) / 2, sum = 0;
+        for (long j = 0; j < n; j++)
+            sum += pow(fmax(0, (k == 2 ? w[j] / 2 : w[j]) - tau), k);
+        *(sum > 1 ? &low : &high) = tau;
+    }
+    for (long j = 0; j < n; j++)
+        w[j] = isfinite(w[j]) ? pow(fmax(0, (k == 2 ? w[j] / 2 : w[j]) - low), k) : 0;
+}
+
+static void oracle_normalise(const struct oa_group *g, const struct oa_oracle *in, long head,
+                             long i, double *w)
+{
+    const struct oa_atom *a = g->atom;
+    double seen = (double)oracle_visible_keys(g, in, head, i);
+    for (long j = 0; j < in->keys; j++)
+        w[j] = oa_oracle_visible(g, in, head, i, j) ? w[j] + oa_relative_score(g, head, i, j)
+                                                    : -INFINITY;
+    if (oa_atom_is(a, "normalise", "sigmoid"))
+        for (long j = 0; j < in->keys; j++)
+            w[j] = isfinite(w[j]) ? 1 / (1 + seen * exp(-w[j])) : 0;
+    else if (oa_atom_is(a, "normalise", "sparsemax") || oa_atom_is(a, "normalise", "entmax"))
+        oracle_threshold(w, in->keys, oa_atom_is(a, "normalise", "entmax") ? 2 : 1);
+    else
+        oracle_softmax(w, in->keys, g->sink ? oa_parameter_at(g, g->sink, head) : -INFINITY);
 }
 
 enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in,
@@ -160,7 +201,7 @@ enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracl
     OA_TRY(g->mechanism->scores(g, in, weights));
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++)
-            oracle_softmax(g, in, h, i, weights + (h * in->queries + i) * in->keys);
+            oracle_normalise(g, in, h, i, weights + (h * in->queries + i) * in->keys);
     }
     return OA_OK;
 }

@@ -101,9 +101,9 @@ static void longformer_run_local(oa_tape *t, const struct oa_group *g,
     const struct oa_support support = oa_support_longformer(
         oa_atom_int(g->atom, "window", 0), oa_atom_int(g->atom, "global", 1), false);
     oa_dot_part(t, g, in, &part);
-    const struct oa_relative_bias relative = oa_group_relative(g);
+    const struct oa_logits_rule rule = oa_group_rule(g);
     if (oa_status(t->context) == OA_OK)
-        oa_logits_op(t, &shape, &support, 1, &part, NULL, &relative, v, in->dropout, o);
+        oa_logits_op(t, &shape, &support, 1, &part, NULL, &rule, v, in->dropout, o);
 }
 
 /* Queries: the first rows (in decoding, the new ones among them). Keys: all rows, as in
@@ -129,13 +129,13 @@ static void longformer_run_global(oa_tape *t, const struct oa_group *g,
     oa_tensor *result =
         oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
     /* A window of g + 1 covers the first g tokens, and bounds the cache. */
-    const struct oa_relative_bias relative = oa_group_relative(g);
+    const struct oa_logits_rule rule = oa_group_rule(g);
     const struct oa_support window = oa_support_local(oa_atom_int(g->atom, "global", 1) + 1, 1),
                             all = { 0 };
     if (oa_status(t->context) != OA_OK)
         return;
-    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, &relative, v,
-                 in->dropout, result);
+    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, &rule, v, in->dropout,
+                 result);
     oa_put_leading_rows(t, o, in->queries, rows.queries, result);
 }
 

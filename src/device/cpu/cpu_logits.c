@@ -8,7 +8,8 @@
  *     acc' = acc e^{m−m'} + Σ_j e^{S_ij−m'} v_j
  *
  * and at the end O = acc/z, lse = m + log z. A row without visible keys has z = 0: O = 0,
- * lse = −∞.
+ * lse = −∞. With a sink b, m and z begin with b and 1. Weights that are no softmax need no running
+ * sums, but a number of the row before the first tile (cpu_logits_weights.c).
  *
  * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs; memory per worker
  * O(query_block·key_block + S(K + V)). An item is a (b,h) or, where these are few, a few blocks of
@@ -74,10 +75,13 @@ static void add_softmax_tile(struct oa_tiles *t, struct softmax_sums *s, bool fi
         return;
     }
     double factor = oa_tiles_logits(t);
-    k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
-                    t->padded_cols, s->m, s->z, s->rescale);
+    if (oa_weighs(t->a))
+        oa_weights_tile(t, factor, s->m);
+    else
+        k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
+                        t->padded_cols, s->m, s->z, s->rescale);
     oa_tiles_dropout(t, t->s); /* after z: P is normalised before it is dropped */
-    if (!first)
+    if (!first && !oa_weighs(t->a))
         k->scale_rows(t->padded_rows, t->v.width, s->rescale, s->o, t->v.width);
     oa_tiles_keys_product(t, oa_tiles_act(t, t->s, s->p), t->v, s->o, !first);
 }
@@ -95,18 +99,30 @@ static void *lse_of_row(const struct oa_tiles *t, long i)
     return oa_real_at(t->d, t->a->lse, (t->b * s->heads + t->h) * s->queries + i);
 }
 
-/* o / z and lse of the rows of the block. */
-static void finish_softmax_rows(struct oa_tiles *t, struct softmax_sums *s)
+/* Divides o by z; lse of the rows of the block. */
+static void divide_softmax_rows(struct oa_tiles *t, struct softmax_sums *s)
 {
     struct oa_device *d = t->d;
     long rows = oa_bounds_length(t->rows), v = t->a->shape.value_width;
     void *lse = lse_of_row(t, t->rows.begin);
+    double sink = oa_sink_logit(d, t->a, t->h);
     for (long i = 0; i < rows; i++) {
-        double z = oa_real_get(d, s->z, i);
-        oa_real_set(d, lse, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
+        double m = oa_real_get(d, s->m, i), z = oa_real_get(d, s->z, i);
+        bool empty = z == 0 || (m == sink && z == 1); /* beside the sink */
+        oa_real_set(d, lse, i, empty ? -INFINITY : m + log(z));
         oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
     }
     d->cpu->kernels.scale_rows(rows, v, s->z, s->o, v);
+}
+
+static void finish_block_rows(struct oa_tiles *t, struct softmax_sums *s)
+{
+    struct oa_device *d = t->d;
+    long rows = oa_bounds_length(t->rows), v = t->a->shape.value_width;
+    if (oa_weighs(t->a))
+        memcpy(lse_of_row(t, t->rows.begin), s->m, (size_t)rows * d->numbers.real_size);
+    else
+        divide_softmax_rows(t, s);
     d->cpu->kernels.tile_to_act(rows, v, s->o, v, output_of_row(t, t->rows.begin), t->a->ldo);
 }
 
@@ -127,14 +143,17 @@ static void logits_block(struct oa_tiles *t, struct softmax_sums *all, long i0,
     long end = oa_min(i0 + t->query_block, t->a->shape.queries);
     bool *met = &all->met[(i0 - all->begin) / t->query_block], sees = oa_tiles_block(t, i0, cols);
     struct softmax_sums s = softmax_sums_of_block(t, all);
-    if (sees && !*met) {
-        oa_real_fill(t->d, t->padded_rows, -INFINITY, s.m);
-        oa_real_fill(t->d, t->padded_rows, 0, s.z);
+    if (sees && oa_weighs(t->a)) {
+        oa_weights_open_block(t, cols, s.m);
+    } else if (sees && !*met) {
+        double sink = oa_sink_logit(t->d, t->a, t->h);
+        oa_real_fill(t->d, t->padded_rows, sink, s.m);
+        oa_real_fill(t->d, t->padded_rows, sink > -INFINITY, s.z);
     }
     for (; sees && oa_tiles_next(t); *met = true)
         add_softmax_tile(t, &s, !*met);
     if (last && *met)
-        finish_softmax_rows(t, &s);
+        finish_block_rows(t, &s);
     if (last)
         store_empty_rows(t, *met ? t->rows.end : i0, end);
 }
@@ -198,7 +217,7 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
         oa_pieces_forward(d, a);
         return;
     }
-    if (a->shape.queries == 1 && a->keep >= 1) {
+    if (a->shape.queries == 1 && a->keep >= 1 && !oa_weighs(a)) {
         oa_row_forward(d, a);
         return;
     }

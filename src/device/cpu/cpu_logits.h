@@ -28,6 +28,8 @@
 #include "device/cpu/cpu.h"
 #include "device/support_functions.h"
 
+#include <math.h>
+
 enum {
     OA_TILE_GRANULE = 16,
     OA_PACKED_BLOCKS = 16 /* query blocks whose operands are packed at a time */
@@ -130,7 +132,8 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_b
 struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
 /* Keys of a block of keys, which all blocks of queries at work go through before the next: as many
  * as stay in the L2 cache, packed and with their sums, in whole tiles; all of `seen` with a
- * support, since blocks of queries then see few keys, and different ones. */
+ * support, since blocks of queries then see few keys, and different ones, and for weights that are
+ * no softmax. */
 long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen);
 /* Rows of the blocks of queries at work, at most. */
 long oa_tiles_rows_at_once(const struct oa_tiles *t);
@@ -182,6 +185,47 @@ void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packe
 void oa_real_fill(const struct oa_device *d, long n, double value, void *x);
 /* Zeros in rows of columns of a matrix. */
 void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows);
+
+/* Weights that are no softmax, and need a number of the whole row before its first weight. */
+static inline bool oa_weighs(const struct oa_logits *a)
+{
+    return a->normaliser >= OA_NORMALISE_SIGMOID;
+}
+
+static inline enum oa_weighing oa_weighing_of(const struct oa_logits *a)
+{
+    static const enum oa_weighing kinds[] = { [OA_NORMALISE_SIGMOID] = OA_WEIGH_SIGMOID,
+                                              [OA_NORMALISE_SPARSEMAX] = OA_WEIGH_SPARSEMAX,
+                                              [OA_NORMALISE_ENTMAX] = OA_WEIGH_ENTMAX };
+    return kinds[a->normaliser];
+}
+
+/* Whether the sum of a row of weights is fixed, so that their gradients need a sum of the row. */
+static inline bool oa_weighs_sums(const struct oa_logits *a)
+{
+    return a->normaliser >= OA_NORMALISE_SPARSEMAX;
+}
+
+/* Scratch of the backward pass. */
+static inline size_t oa_deltas_bytes(const struct oa_device *d, const struct oa_logits *a)
+{
+    long rows = a->shape.batch * a->shape.heads * a->shape.queries;
+    return oa_weighs_sums(a) ? (size_t)rows * d->numbers.real_size : 0;
+}
+
+/* cpu_logits_weights.c: ln |V| or τ of the rows of the block at work, real [padded_rows], by its
+ * tiles; afterwards the block is at its first tile again. */
+void oa_weights_open_block(struct oa_tiles *t, struct oa_bounds within, void *numbers);
+/* t->s, logits that are to be multiplied by `factor`, becomes weights. */
+void oa_weights_tile(struct oa_tiles *t, double factor, const void *numbers);
+
+/* cpu_sink.c: the sink joins a softmax that was made without it; its gradient. */
+void oa_sink_join(struct oa_device *d, const struct oa_logits *a);
+void oa_sink_gradient(struct oa_device *d, const struct oa_logits *a);
+static inline double oa_sink_logit(const struct oa_device *d, const struct oa_logits *a, long h)
+{
+    return a->normaliser == OA_NORMALISE_SINK ? oa_real_get(d, a->sink, h) : -INFINITY;
+}
 
 /* Logits that do not depend on the input: a table, or the product of two. */
 static inline bool oa_part_given(const struct oa_logits_part *p)

@@ -6,6 +6,7 @@
  *     O_i = Σ_j D_ij v_j            ⇒  dv_j = Σ_i D_ij dO_i,   dP_ij = (u_ij/p) dO_i·v_j
  *     P = softmax(S)                ⇒  dS_ij = P_ij (dP_ij − Σ_l P_il dP_il) = P_ij (dP_ij − δ_i)
  *       as Σ_l P_il dP_il = Σ_l P_il (u_il/p) dO_i·v_l = dO_i·O_i, dropped or not
+ *       other weights than softmax: cpu_logits_weights.c; a sink: cpu_sink.c
  *     S = Σ_c α_c S^c               ⇒  dS^c = α_c dS,  dα_c = Σ_ij dS_ij S^c_ij
  *     S^c_ij = τ q_i·k_j + bias_j   ⇒  dq_i = α_c τ Σ_j dS_ij k_j,  dk_j = α_c τ Σ_i dS_ij q_i,
  *                                      dbias_j = α_c Σ_i dS_ij
@@ -161,6 +162,21 @@ static bool take_distance_sums(struct oa_logits_backward *f)
     return f->distances;
 }
 
+/* Those of weights whose sum is fixed. */
+static bool make_deltas(struct oa_logits_backward *f)
+{
+    if (!oa_weighs_sums(f->a))
+        return true;
+    void *delta = oa_arena_take(&f->d->scratch, oa_deltas_bytes(f->d, f->a));
+    if (!delta)
+        return false;
+    struct oa_logits_backward sums = *f;
+    sums.delta = delta;
+    oa_weights_deltas(&sums);
+    f->delta = delta;
+    return true;
+}
+
 static bool take_alpha_gradients(struct oa_logits_backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
@@ -234,6 +250,8 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
     }
     if (oa_pieces_wanted(a)) {
         oa_pieces_gradient(d, a);
+        if (a->dsink)
+            oa_sink_gradient(d, a);
         return;
     }
     size_t mark = oa_arena_mark(&d->scratch);
@@ -244,13 +262,15 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
     }
     struct oa_logits_backward f = { .d = d, .a = &own };
     find_shared(&f);
-    if (take_alpha_gradients(&f) && take_distance_sums(&f) && take_shared(&f)) {
+    if (take_alpha_gradients(&f) && take_distance_sums(&f) && take_shared(&f) && make_deltas(&f)) {
         run_passes(&f);
         add_alpha_gradients(&f);
         oa_distances_finish(d, a, f.distances);
         if (f.shared.sums)
             oa_shared_add(&f.shared);
         close_key_gradients(d, a, &own);
+        if (a->dsink)
+            oa_sink_gradient(d, a);
     }
     oa_arena_release(&d->scratch, mark);
 }

@@ -21,6 +21,7 @@ struct oa_logits_backward {
     long row_cut, col_cut;        /* rows of queries, of keys of an item of this pass */
     double *dalpha;    /* [B·H, query blocks, parts] partial sums; NULL when not wanted */
     double *distances; /* … [B·H, query blocks, buckets] */
+    void *delta;       /* real [B, H, T]: δ of weights whose sum is fixed; NULL: dO·O */
     struct oa_shared shared;
 };
 
@@ -53,6 +54,13 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
 /* Gradients of the (b,h) at work, from its queries `rows` and keys `cols`. */
 void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows,
                       struct oa_bounds cols);
+
+/* lse and δ of the block at work. */
+void oa_gradient_load_rows(struct oa_tiles *t, struct oa_gradients *g);
+/* Adds the sums of δ that the tile at work gives: Σ g dP and Σ g, real [padded_rows]. */
+void oa_gradient_tile_sums(struct oa_tiles *t, struct oa_gradients *g, void *above, void *below);
+/* cpu_logits_weights.c: fills f->delta. */
+void oa_weights_deltas(struct oa_logits_backward *f);
 
 /* Adds what the tile at work gives; first: of its block of queries. */
 void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first);

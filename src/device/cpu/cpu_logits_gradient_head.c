@@ -112,7 +112,7 @@ static void take_head_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa
 
 /* ---- one block of queries ---- */
 
-static void load_block_rows(struct oa_tiles *t, struct oa_gradients *g)
+void oa_gradient_load_rows(struct oa_tiles *t, struct oa_gradients *g)
 {
     struct oa_device *d = t->d;
     const struct oa_logits *a = t->a;
@@ -122,8 +122,11 @@ static void load_block_rows(struct oa_tiles *t, struct oa_gradients *g)
     oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
     oa_real_fill(d, t->padded_rows, 0, g->delta);
     memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->numbers.real_size);
-    d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo,
-                             oa_act_at(d, a->o, at), a->ldo, g->delta);
+    if (g->f->delta)
+        memcpy(g->delta, oa_real_at(d, g->f->delta, row), (size_t)rows * d->numbers.real_size);
+    else
+        d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo,
+                                 oa_act_at(d, a->o, at), a->ldo, g->delta);
 }
 
 /* sums · factor, as acts. */
@@ -214,7 +217,7 @@ static void head_gradient_block(struct oa_tiles *t, struct oa_gradients *g, long
     long end = oa_min(i0 + t->query_block, t->a->shape.queries);
     bool *met = &g->met[(i0 - g->rows.begin) / t->query_block];
     if (oa_tiles_block(t, i0, cols)) {
-        load_block_rows(t, g);
+        oa_gradient_load_rows(t, g);
         for (; oa_tiles_next(t); *met = true)
             oa_gradient_tile(t, g, !*met);
     }

@@ -21,16 +21,45 @@ static const void *dropped_weights(struct oa_tiles *t)
     return t->part;
 }
 
-/* dS into g->ds. The zeros of D are those of the dropout mask or of P, where dP has no effect: the
+/* P into t->s; returns D. */
+static const void *tile_weights(struct oa_tiles *t, const struct oa_gradients *g)
+{
+    double factor = oa_tiles_logits(t);
+    if (oa_weighs(t->a))
+        oa_weights_tile(t, factor, g->lse);
+    else
+        t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
+                                         t->tile_high, g->lse, t->s, t->padded_cols);
+    return dropped_weights(t);
+}
+
+/* dP into g->dp. The zeros of D are those of the dropout mask or of P, where dP has no effect: the
  * mask need not be drawn again. */
+static void tile_weights_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
+{
+    oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
+    if (t->a->keep < 1)
+        t->d->cpu->kernels.dropout_alike(t->padded_rows * t->padded_cols, t->a->keep, p, g->dp);
+}
+
+void oa_gradient_tile_sums(struct oa_tiles *t, struct oa_gradients *g, void *above, void *below)
+{
+    tile_weights_gradient(t, g, tile_weights(t, g));
+    t->d->cpu->kernels.weigh_sums(oa_weighing_of(t->a), t->padded_rows, t->padded_cols, t->s,
+                                  t->padded_cols, g->dp, t->padded_cols, above, below);
+}
+
+/* dS into g->ds. */
 static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
-    oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
-    if (t->a->keep < 1)
-        k->dropout_alike(t->padded_rows * t->padded_cols, t->a->keep, p, g->dp);
-    k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp,
-                        t->padded_cols, g->delta, g->ds, t->padded_cols);
+    tile_weights_gradient(t, g, p);
+    if (oa_weighs(t->a))
+        k->weigh_gradient(oa_weighing_of(t->a), t->padded_rows, t->padded_cols, t->s,
+                          t->padded_cols, g->dp, t->padded_cols, g->delta, g->ds, t->padded_cols);
+    else
+        k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp,
+                            t->padded_cols, g->delta, g->ds, t->padded_cols);
 }
 
 static void add_tile_to_dtable(struct oa_tiles *t, const struct oa_gradients *g, int c)
@@ -132,10 +161,7 @@ void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
         oa_attention_add_gradient(t, &x);
         return;
     }
-    double factor = oa_tiles_logits(t);
-    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
-                                     t->tile_high, g->lse, t->s, t->padded_cols);
-    const void *p = dropped_weights(t);
+    const void *p = tile_weights(t, g);
     if (g->dv) /* += Dᵀ dO */
         oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o,
                               key_sum_row(t, g, g->dv, t->v.width), true);

@@ -183,8 +183,9 @@ static bool open_logits_row(struct logits_row *r, const struct logits_row_call *
     if (failed)
         return false;
     oa_real_fill(r->d, V, 0, r->o);
-    oa_real_fill(r->d, 1, -INFINITY, r->m);
-    oa_real_fill(r->d, 1, 0, r->z);
+    double sink = oa_sink_logit(r->d, a, r->h);
+    oa_real_fill(r->d, 1, sink, r->m);
+    oa_real_fill(r->d, 1, sink > -INFINITY, r->z);
     return true;
 }
 

@@ -8,7 +8,7 @@
  * which is the softmax over the union. Backward, given O and lse of the union, the formulas of
  * cpu_logits_gradient.c are sums over the visible pairs (P_ij = e^{S_ij − lse_i}, δ_i = dO_i·O_i):
  * those of the pieces add up. A row that sees nothing in a piece has lse_p = −∞ there and adds
- * nothing.
+ * nothing. A sink joins the union.
  *
  * Copies of q, k, v and O of a piece, backward also of dO, dq, dk and dv: O(B·n·H·(K + V)) of the
  * device's scratch. Dropout has a stream for each piece, whose masks are addressed by its rows. */
@@ -30,7 +30,8 @@ bool oa_pieces_wanted(const struct oa_logits *a)
     const struct oa_logits_part *p = &a->part[0];
     const struct oa_support_functions *f = oa_support_functions_of(&a->support);
     return f && f->piece && a->shape.queries == a->shape.keys && a->parts == 1 &&
-           p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha;
+           p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha &&
+           !oa_weighs(a);
 }
 
 /* ---- orders ---- */
@@ -278,6 +279,8 @@ static bool describe_piece(struct piece_work *c, struct oa_device *d, const stru
     if (!oa_support_functions_of(&a->support)->piece(&a->support, s, number, &c->p))
         return false;
     c->own.support = c->p.support;
+    c->own.normaliser = OA_NORMALISE_SOFTMAX;
+    c->own.dsink = NULL;
     if (number == 0)
         return true;
     c->own.shape.causal = false;
@@ -400,6 +403,8 @@ void oa_pieces_forward(struct oa_device *d, const struct oa_logits *a)
             forward_piece(&c, number);
         oa_arena_release(&d->scratch, mark);
     }
+    if (a->normaliser == OA_NORMALISE_SINK)
+        oa_sink_join(d, a);
 }
 
 /* ---- backward ---- */

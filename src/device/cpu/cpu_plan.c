@@ -473,6 +473,8 @@ static void plan_logits_gradient(struct oa_device *d, const struct oa_logits *a)
         oa_arena_take(&d->scratch, oa_distances_bytes(d, a));
     if (!oa_tables_shared(a) && !oa_pieces_wanted(a))
         oa_key_gradients_take(d, a);
+    if (oa_deltas_bytes(d, a))
+        oa_arena_take(&d->scratch, oa_deltas_bytes(d, a));
     oa_arena_release(&d->scratch, mark);
     add_work(d, flops, 2.5 * logits_bytes(d, a));
     add_tile_work(d, a, flops, true);

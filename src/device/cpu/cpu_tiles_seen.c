@@ -28,7 +28,8 @@ struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
 
 long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen)
 {
-    return t->support ? oa_max(1, oa_bounds_length(seen)) : KEY_TILES * t->key_block;
+    bool all = t->support || oa_weighs(t->a);
+    return all ? oa_max(1, oa_bounds_length(seen)) : KEY_TILES * t->key_block;
 }
 
 long oa_tiles_rows_at_once(const struct oa_tiles *t)
