@@ -108,8 +108,7 @@ static void divide_softmax_rows(struct oa_tiles *t, struct softmax_sums *s)
     double sink = oa_sink_logit(d, t->a, t->h);
     for (long i = 0; i < rows; i++) {
         double m = oa_real_get(d, s->m, i), z = oa_real_get(d, s->z, i);
-        bool empty = z == 0 || (m == sink && z == 1); /* beside the sink */
-        oa_real_set(d, lse, i, empty ? -INFINITY : m + log(z));
+        oa_real_set(d, lse, i, oa_softmax_is_empty(m, z, sink) ? -INFINITY : m + log(z));
         oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
     }
     d->cpu->kernels.scale_rows(rows, v, s->z, s->o, v);

@@ -227,6 +227,12 @@ static inline double oa_sink_logit(const struct oa_device *d, const struct oa_lo
     return a->normaliser == OA_NORMALISE_SINK ? oa_real_get(d, a->sink, h) : -INFINITY;
 }
 
+/* A softmax with running maximum m and sum z of no keys, or of none beside the sink. */
+static inline bool oa_softmax_is_empty(double m, double z, double sink)
+{
+    return z == 0 || (m == sink && z == 1);
+}
+
 /* Logits that do not depend on the input: a table, or the product of two. */
 static inline bool oa_part_given(const struct oa_logits_part *p)
 {

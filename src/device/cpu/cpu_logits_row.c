@@ -142,9 +142,9 @@ static void finish_logits_row(struct logits_row *r)
 {
     const struct oa_logits *a = r->a;
     long V = a->shape.value_width;
-    double z = oa_real_get(r->d, r->z, 0);
+    double m = oa_real_get(r->d, r->m, 0), z = oa_real_get(r->d, r->z, 0);
     oa_real_set(r->d, a->lse, r->b * a->shape.heads + r->h,
-                z == 0 ? -INFINITY : oa_real_get(r->d, r->m, 0) + log(z));
+                oa_softmax_is_empty(m, z, oa_sink_logit(r->d, a, r->h)) ? -INFINITY : m + log(z));
     oa_real_set(r->d, r->z, 0, z == 0 ? 0 : 1 / z);
     r->d->cpu->kernels.scale_rows(1, V, r->z, r->o, V);
     r->d->cpu->kernels.act_from_real(V, r->o, oa_act_at(r->d, a->o, r->b * a->ldo + r->h * V));
