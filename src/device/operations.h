@@ -488,9 +488,9 @@ struct oa_residual_norm {
     const void *x, *branch;
     struct oa_dropout dropout;
     void *sum;               /* act */
-    const void *gain, *bias; /* real; bias may be NULL */
+    const void *gain, *bias; /* real; may be NULL */
     double epsilon;
-    void *y, *mean, *rstd; /* act; real [rows] */
+    void *y, *mean, *rstd; /* act; real [rows]; mean NULL: root mean square norm (kernels.h) */
     /* backward: dy of y, dsum of sum from later uses (may be NULL) → dx (overwritten), dbranch
      * (NULL when no branch) */
     const void *dy, *dsum;

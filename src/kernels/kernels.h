@@ -160,11 +160,12 @@ struct oa_kernels {
      * pairs; cosine, sine: real [width/2]; sign = −1 is the inverse (and the backward pass). In
      * place. */
 
-    /* ---- layer norm ----  y = (x − mean)·rstd·gain + bias; x, y act [rows, cols], contiguous;
-     * bias may be NULL */
+    /* ---- norms ----  y = (x − mean)·rstd·gain + bias, rstd = 1/√(variance + ε); x, y act [rows,
+     * cols], contiguous; gain and bias may be NULL. mean NULL: root mean square norm (Zhang &
+     * Sennrich 2019), y = x·rstd·gain + bias with rstd = 1/√(mean of x² + ε). */
     void (*norm)(long rows, long cols, const void *x, const void *gain, const void *bias,
                  double epsilon, void *y, void *mean, void *rstd);
-    /* dx act is overwritten; dgain, dbias real are added to (dbias may be NULL). */
+    /* dx act is overwritten; dgain, dbias real are added to (either may be NULL). */
     void (*norm_gradient)(long rows, long cols, const void *x, const void *gain, const void *mean,
                           const void *rstd, const void *dy, void *dx, void *dgain, void *dbias);
 

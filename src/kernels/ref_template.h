@@ -324,21 +324,22 @@ static void norm(long rows, long cols, const void *x, const void *gain, const vo
         const ACT *from = (const ACT *)x + i * cols;
         ACT *to = (ACT *)y + i * cols;
         REAL sum = 0, squares = 0;
-        for (long j = 0; j < cols; j++)
+        for (long j = 0; mean && j < cols; j++)
             sum += LOAD(from[j]);
         REAL centre = sum / (REAL)cols;
         for (long j = 0; j < cols; j++)
             squares += (LOAD(from[j]) - centre) * (LOAD(from[j]) - centre);
         REAL r = 1 / FN(sqrt)(squares / (REAL)cols + (REAL)epsilon);
         for (long j = 0; j < cols; j++)
-            to[j] = STORE((LOAD(from[j]) - centre) * r * g[j] + (b ? b[j] : 0));
-        ((REAL *)mean)[i] = centre;
+            to[j] = STORE((LOAD(from[j]) - centre) * r * (g ? g[j] : 1) + (b ? b[j] : 0));
+        if (mean)
+            ((REAL *)mean)[i] = centre;
         ((REAL *)rstd)[i] = r;
     }
 }
 
 /* With h = (x − mean)·rstd and e = dy·gain: dx = rstd·(e − mean(e) − h·mean(e·h)); dgain += dy·h;
- * dbias += dy. */
+ * dbias += dy. Root mean square: h = x·rstd, dx = rstd·(e − h·mean(e·h)). */
 static void norm_gradient(long rows, long cols, const void *x, const void *gain, const void *mean,
                           const void *rstd, const void *dy, void *dx, void *dgain, void *dbias)
 {
@@ -347,21 +348,22 @@ static void norm_gradient(long rows, long cols, const void *x, const void *gain,
     for (long i = 0; i < rows; i++) {
         const ACT *from = (const ACT *)x + i * cols, *gradient = (const ACT *)dy + i * cols;
         ACT *to = (ACT *)dx + i * cols;
-        REAL centre = ((const REAL *)mean)[i], r = ((const REAL *)rstd)[i];
+        REAL centre = mean ? ((const REAL *)mean)[i] : 0, r = ((const REAL *)rstd)[i];
         REAL sum_e = 0, sum_eh = 0;
         for (long j = 0; j < cols; j++) {
-            REAL h = (LOAD(from[j]) - centre) * r, d = LOAD(gradient[j]);
-            sum_e += d * g[j];
-            sum_eh += d * g[j] * h;
-            dg[j] += d * h;
+            REAL h = (LOAD(from[j]) - centre) * r, d = LOAD(gradient[j]), e = g ? d * g[j] : d;
+            sum_e += e;
+            sum_eh += e * h;
+            if (dg)
+                dg[j] += d * h;
             if (db)
                 db[j] += d;
         }
-        sum_e /= (REAL)cols;
+        sum_e = mean ? sum_e / (REAL)cols : 0;
         sum_eh /= (REAL)cols;
         for (long j = 0; j < cols; j++) {
-            REAL h = (LOAD(from[j]) - centre) * r;
-            to[j] = STORE(r * (LOAD(gradient[j]) * g[j] - sum_e - h * sum_eh));
+            REAL h = (LOAD(from[j]) - centre) * r, d = LOAD(gradient[j]);
+            to[j] = STORE(r * ((g ? d * g[j] : d) - sum_e - h * sum_eh));
         }
     }
 }

@@ -421,18 +421,21 @@ INLINE void row_variances(int rows, long n, const ACT *x, const float *mean, flo
 INLINE void norm_lanes(long at, long lanes, const ACT *x, v_float centre, v_float rstd,
                        const float *gain, const float *bias, ACT *y)
 {
-    v_float h = v_mul(v_sub(act_load(x + at, lanes), centre), rstd), g = v_load(gain + at, lanes);
+    v_float h = v_mul(v_sub(act_load(x + at, lanes), centre), rstd);
+    v_float g = gain ? v_load(gain + at, lanes) : v_set(1);
     act_store(y + at, bias ? v_fma(h, g, v_load(bias + at, lanes)) : v_mul(h, g), lanes);
 }
 
 INLINE void norm_some_rows(int rows, long cols, const ACT *x, const float *gain, const float *bias,
                            float epsilon, ACT *y, float *mean, float *rstd)
 {
-    float centre[NORM_ROWS], variance[NORM_ROWS];
-    row_means(rows, cols, x, centre);
+    float centre[NORM_ROWS] = { 0 }, variance[NORM_ROWS];
+    if (mean)
+        row_means(rows, cols, x, centre);
     row_variances(rows, cols, x, centre, variance);
     for (int i = 0; i < rows; i++) {
-        mean[i] = centre[i];
+        if (mean)
+            mean[i] = centre[i];
         rstd[i] = 1 / sqrtf(variance[i] + epsilon);
     }
     for (int i = 0; i < rows; i++) {
@@ -450,10 +453,10 @@ static void norm(long rows, long cols, const void *x, const void *gain, const vo
     long i = 0;
     for (; i + NORM_ROWS <= rows; i += NORM_ROWS)
         norm_some_rows(NORM_ROWS, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols,
-                       m + i, r + i);
+                       m ? m + i : NULL, r + i);
     for (; i < rows; i++)
-        norm_some_rows(1, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols, m + i,
-                       r + i);
+        norm_some_rows(1, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols,
+                       m ? m + i : NULL, r + i);
 }
 
 /* One or four rows of the gradient: the sums over rows are read and written once for all of them.
@@ -465,7 +468,8 @@ struct norm_rows {
 INLINE void norm_sums_lanes(long at, long lanes, int rows, struct norm_rows *r, const ACT *x,
                             const ACT *dy, long cols, const float *gain, float *dgain, float *dbias)
 {
-    v_float g = v_load(gain + at, lanes), dg = v_load(dgain + at, lanes);
+    v_float g = gain ? v_load(gain + at, lanes) : v_set(1);
+    v_float dg = dgain ? v_load(dgain + at, lanes) : v_set(0);
     v_float db = dbias ? v_load(dbias + at, lanes) : v_set(0);
     for (int i = 0; i < rows; i++) {
         v_float h = v_mul(v_sub(act_load(x + i * cols + at, lanes), r->centre[i]), r->rstd[i]);
@@ -475,7 +479,8 @@ INLINE void norm_sums_lanes(long at, long lanes, int rows, struct norm_rows *r, 
         dg = v_fma(d, h, dg);
         db = v_add(db, d);
     }
-    v_store(dgain + at, dg, lanes);
+    if (dgain)
+        v_store(dgain + at, dg, lanes);
     if (dbias)
         v_store(dbias + at, db, lanes);
 }
@@ -484,7 +489,8 @@ INLINE void norm_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy
                                 v_float centre, v_float rstd, v_float e, v_float eh, ACT *dx)
 {
     v_float h = v_mul(v_sub(act_load(x + at, lanes), centre), rstd);
-    v_float d = v_fma(act_load(dy + at, lanes), v_load(gain + at, lanes), v_fnma(h, eh, e));
+    v_float g = gain ? v_load(gain + at, lanes) : v_set(1);
+    v_float d = v_fma(act_load(dy + at, lanes), g, v_fnma(h, eh, e));
     act_store(dx + at, v_mul(rstd, d), lanes);
 }
 
@@ -494,13 +500,13 @@ INLINE void norm_gradient_rows(int rows, long cols, const ACT *x, const float *g
 {
     struct norm_rows r;
     for (int i = 0; i < rows; i++) {
-        r.centre[i] = v_set(mean[i]);
+        r.centre[i] = v_set(mean ? mean[i] : 0);
         r.rstd[i] = v_set(rstd[i]);
         r.sum_e[i] = r.sum_eh[i] = v_set(0);
     }
     EACH(cols, norm_sums_lanes, rows, &r, x, dy, cols, gain, dgain, dbias)
     for (int i = 0; i < rows; i++, x += cols, dy += cols, dx += cols) {
-        v_float e = v_set(-v_sum(r.sum_e[i]) / (float)cols),
+        v_float e = v_set(mean ? -v_sum(r.sum_e[i]) / (float)cols : 0),
                 eh = v_set(v_sum(r.sum_eh[i]) / (float)cols);
         EACH(cols, norm_gradient_lanes, x, dy, gain, r.centre[i], r.rstd[i], e, eh, dx)
     }
@@ -514,11 +520,11 @@ static void norm_gradient(long rows, long cols, const void *x, const void *gain,
     ACT *to = dx;
     long i = 0;
     for (; i + 4 <= rows; i += 4)
-        norm_gradient_rows(4, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols,
-                           to + i * cols, dgain, dbias);
+        norm_gradient_rows(4, cols, from + i * cols, gain, centre ? centre + i : NULL, r + i,
+                           gradient + i * cols, to + i * cols, dgain, dbias);
     for (; i < rows; i++)
-        norm_gradient_rows(1, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols,
-                           to + i * cols, dgain, dbias);
+        norm_gradient_rows(1, cols, from + i * cols, gain, centre ? centre + i : NULL, r + i,
+                           gradient + i * cols, to + i * cols, dgain, dbias);
 }
 
 #include "kernels/vector_softmax.h"

@@ -3,6 +3,8 @@
  * shared by all heads are one operation. */
 #include "ops/ops.h"
 
+#include <math.h>
+
 #define MOMENTS_WEIGHT 0.01 /* of a step in the running average, from step 100 on */
 
 struct feature_op {
@@ -54,47 +56,53 @@ oa_tensor *oa_position_features(oa_tape *t, oa_tensor *x, long length, long head
     return f->y;
 }
 
-/* ---- layer norm of heads: gain 1, without a gradient ---- */
+/* ---- norms of the rows of heads ---- */
 
 static void head_norm_backward(oa_tape *t, void *saved)
 {
     struct feature_op *f = saved;
-    size_t bytes = (size_t)f->norm.cols * t->device->numbers.real_size;
     f->norm.dy = oa_gradient_of(t, f->y);
-    if (!f->norm.dy)
-        return;
-    f->norm.dgain = oa_tape_take(t, bytes);
-    if (!f->norm.dgain)
-        return;
-    t->device->ops->zero(t->device, bytes, f->norm.dgain);
-    f->norm.dx = oa_gradient_begin(t, f->x);
+    f->norm.dx = f->norm.dy ? oa_gradient_begin(t, f->x) : NULL;
+    f->norm.dgain = f->w ? f->w->gradient : NULL;
     if (f->norm.dx)
         t->device->ops->residual_norm_gradient(t->device, &f->norm);
     oa_gradient_end(t, f->x, f->norm.dx);
 }
 
-oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon)
+/* row/√(Σ row² + ε) is a root mean square norm with ε/K and gain 1/√K. */
+static const void *unit_norm_gain(oa_tape *t, long cols)
+{
+    void *gain = oa_tape_take(t, (size_t)cols * t->device->numbers.real_size);
+    if (gain)
+        t->device->ops->constant(t->device, cols, 1 / sqrt((double)cols), gain);
+    return gain;
+}
+
+oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, enum oa_head_norm kind,
+                        double epsilon, const struct oa_parameter *gain)
 {
     struct oa_device *d = t->device;
     struct feature_op *f = features_new(t, x, x ? x->cols : 0);
     long rows = f ? x->rows * heads : 0, cols = f ? x->cols / heads : 0;
-    size_t real = d->numbers.real_size;
-    void *gain = f ? oa_tape_take(t, (size_t)cols * real) : NULL;
-    void *mean = gain ? oa_tape_take(t, (size_t)rows * real) : NULL,
-         *rstd = mean ? oa_tape_take(t, (size_t)rows * real) : NULL;
-    if (!rstd)
+    size_t bytes = (size_t)rows * d->numbers.real_size;
+    void *rstd = f ? oa_tape_take(t, bytes) : NULL,
+         *mean = rstd && kind == OA_HEAD_NORM_LAYER ? oa_tape_take(t, bytes) : NULL;
+    const void *unit = rstd && kind == OA_HEAD_NORM_UNIT ? unit_norm_gain(t, cols) : NULL;
+    if (!rstd || oa_status(t->context) != OA_OK)
         return NULL;
-    d->ops->constant(d, cols, 1, gain);
-    f->norm = (struct oa_residual_norm){ .rows = rows,
-                                         .cols = cols,
-                                         .x = x->data,
-                                         .sum = x->data,
-                                         .gain = gain,
-                                         .epsilon = epsilon,
-                                         .dropout = { .keep = 1 },
-                                         .y = f->y->data,
-                                         .mean = mean,
-                                         .rstd = rstd };
+    f->w = gain;
+    f->norm =
+        (struct oa_residual_norm){ .rows = rows,
+                                   .cols = cols,
+                                   .x = x->data,
+                                   .sum = x->data,
+                                   .gain = gain ? gain->value : unit,
+                                   .epsilon =
+                                       kind == OA_HEAD_NORM_UNIT ? epsilon / (double)cols : epsilon,
+                                   .dropout = { .keep = 1 },
+                                   .y = f->y->data,
+                                   .mean = mean,
+                                   .rstd = rstd };
     d->ops->residual_norm(d, &f->norm);
     oa_record(t, head_norm_backward, f);
     return f->y;

@@ -259,8 +259,12 @@ oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, l
 /* [relu(x_h) sin θ, relu(x_h) cos θ] of each head, θ = π t/(2·limit) at position t of sequences of
  * `length` rows (cosFormer, Qin et al. 2022). */
 oa_tensor *oa_position_features(oa_tape *t, oa_tensor *x, long length, long heads, double limit);
-/* Each head's row by layer norm without parameters. */
-oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon);
+/* Each head's row of K numbers over its root mean square, by layer norm, or over its length, ε
+ * within the root; times gain [K], the same for all heads (NULL: 1; UNIT has none). x is
+ * contiguous. */
+enum oa_head_norm { OA_HEAD_NORM_NONE, OA_HEAD_NORM_RMS, OA_HEAD_NORM_LAYER, OA_HEAD_NORM_UNIT };
+oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, enum oa_head_norm kind,
+                        double epsilon, const struct oa_parameter *gain);
 /* y_h = x_h S, S [K, s] matrix `index` of the frozen w [·, K, s], for all heads. */
 oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_parameter *w,
                      long index);

@@ -164,7 +164,7 @@ bool oa_head_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 
 enum oa_error oa_head_check(oa_context *c, const struct oa_group *g)
 {
-    static const char *const absent[] = { "qknorm", "forget" };
+    static const char *const absent[] = { "forget" };
     long N = g->key_heads, H = g->shape.heads;
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         const struct oa_value *v = oa_atom_value(g->atom, absent[i]);

@@ -82,6 +82,27 @@ static double oracle_query_factor(const struct oa_group *g, long column)
     return f;
 }
 
+/* qknorm: rows [n, H·K]. */
+static void oracle_norm_rows(const struct oa_group *g, const struct oa_parameter *gain, long n,
+                             double *rows)
+{
+    long K = g->shape.head_width;
+    bool layer = oa_atom_is(g->atom, "qknorm", "layer"),
+         unit = oa_atom_is(g->atom, "qknorm", "unit");
+    if (oa_atom_value(g->atom, "qknorm")->number == 0)
+        return;
+    for (long r = 0; r < n * g->shape.heads; r++) {
+        double *row = rows + r * K, mean = 0, square = 0;
+        for (long c = 0; c < K && layer; c++)
+            mean += row[c] / (double)K;
+        for (long c = 0; c < K; c++)
+            square += (row[c] - mean) * (row[c] - mean);
+        double size = sqrt((unit ? square : square / (double)K) + 1e-6);
+        for (long c = 0; c < K; c++)
+            row[c] = (row[c] - mean) / size * (gain ? oa_parameter_at(g, gain, c) : 1);
+    }
+}
+
 enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q,
                                 double *k)
 {
@@ -92,6 +113,8 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
     OA_TRY(oracle_project_rows(g, in->memory ? in->memory : in->x, in->keys,
                                tie ? g->query : g->key, tie ? g->query_bias : g->key_bias,
                                g->key_heads, k));
+    oracle_norm_rows(g, g->query_norm, in->queries, q);
+    oracle_norm_rows(g, g->key_norm, in->keys, k);
     for (long i = 0; i < in->queries; i++) {
         for (long c = 0; c < HK; c++)
             q[i * HK + c] *= s * oracle_query_factor(g, c);

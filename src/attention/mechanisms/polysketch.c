@@ -43,7 +43,7 @@ static long polysketch_width(const struct oa_group *g)
 /* r(x) */
 static oa_tensor *polysketch_sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x, long H)
 {
-    oa_tensor *row = oa_head_norm(t, x, H, EPSILON);
+    oa_tensor *row = oa_head_norm(t, x, H, OA_HEAD_NORM_LAYER, EPSILON, NULL);
     oa_tensor *one = oa_sketch(t, row, H, g->parameter[0], 0),
               *two = oa_sketch(t, row, H, g->parameter[0], 1);
     return oa_product(t, one, two, 1 / sqrt((double)polysketch_width(g)));

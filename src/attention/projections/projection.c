@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Queries and keys (docs/attention.md, Projections), the same for every mechanism that has them:
  *
- *     q = s t_h Λ_h (x W_Q),   k = s (x W_K),   s = √(D/K) for scale=jl, else 1
+ *     q = s t_h Λ_h norm(x W_Q),   k = s norm(x W_K),   s = √(D/K) for scale=jl, else 1
  *
  * W_Q, W_K are learned, or frozen random matrices (generator.c) without bias. With `tie` keys use
- * W_Q; the trainable scalar t_h and diagonal Λ_h apply to queries only. Rotary positions come last:
- * they commute with s and t_h, but not with Λ_h.
+ * W_Q; the trainable scalar t_h and diagonal Λ_h apply to queries only. norm is that of qknorm,
+ * with a gain each for queries and keys, or nothing. Rotary positions come last: they commute with
+ * s and t_h, but not with Λ_h.
  *
  * Frozen projections that are chains of fast transforms (SRHT, HD3, permutation) are stored and run
  * as such.
@@ -262,6 +263,14 @@ static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_t
                   : project_alone(t, x, w, b);
 }
 
+/* qknorm of rows of `heads` heads. */
+static oa_tensor *projection_norm(oa_tape *t, const struct oa_group *g, oa_tensor *x, long heads,
+                                  const struct oa_parameter *gain)
+{
+    enum oa_head_norm kind = (enum oa_head_norm)oa_atom_value(g->atom, "qknorm")->number;
+    return kind == OA_HEAD_NORM_NONE ? x : oa_head_norm(t, x, heads, kind, OA_QKNORM_EPSILON, gain);
+}
+
 /* Rotation is in place. With `tie` queries and keys share one product; if only the queries have
  * factors, keys are copied (scaled by s) before rotation, because the gradient of the factors needs
  * the unrotated product. */
@@ -278,6 +287,9 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
     *k = one ? *q
              : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key,
                             tie ? g->query_bias : g->key_bias);
+    one = one && !g->query_norm; /* with gains of their own they differ */
+    *q = projection_norm(t, g, *q, H, g->query_norm);
+    *k = one ? *q : projection_norm(t, g, *k, N, g->key_norm);
     if (s != 1 || (one && factors && in->cosine))
         *k = oa_scale_heads(t, *k, N, s, NULL, NULL);
     if (one && !factors) {
@@ -303,7 +315,10 @@ double oa_project_flops(const struct oa_group *g, long queries, long keys)
 {
     bool one = g->key == NULL && !g->shape.cross;
     const struct oa_parameter *key = g->key ? g->key : g->query;
-    return project_flops(g->query, queries) + (one ? 0 : project_flops(key, keys));
+    double each =
+        oa_atom_value(g->atom, "qknorm")->number > 0 ? 8 * (double)g->shape.head_width : 0;
+    double norms = each * (double)(g->shape.heads * queries + g->key_heads * keys);
+    return norms + project_flops(g->query, queries) + (one ? 0 : project_flops(key, keys));
 }
 
 /* ---- as a matrix ---- */

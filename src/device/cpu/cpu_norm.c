@@ -73,8 +73,8 @@ static void residual_norm_gradient_item(void *argument, long item, const struct 
     void *dx = oa_act_at(d, a->dx, at);
     d->cpu->kernels.norm_gradient(rows, a->cols, oa_act_at(d, a->branch ? a->sum : a->x, at),
                                   a->gain, oa_real_at(d, a->mean, first),
-                                  oa_real_at(d, a->rstd, first), oa_act_at(d, a->dy, at), dx, dgain,
-                                  a->dbias ? dbias : NULL);
+                                  oa_real_at(d, a->rstd, first), oa_act_at(d, a->dy, at), dx,
+                                  a->dgain ? dgain : NULL, a->dbias ? dbias : NULL);
     if (a->dsum)
         d->cpu->kernels.add(rows * a->cols, dx, oa_act_at(d, a->dsum, at), dx);
     if (!a->dbranch)
@@ -95,7 +95,8 @@ void oa_cpu_residual_norm_gradient(struct oa_device *d, const struct oa_residual
         return;
     oa_parallel(d->context, blocks, residual_norm_gradient_item, &n);
     for (long i = 0; i < blocks; i++) {
-        d->cpu->kernels.axpy(a->cols, 1, oa_real_at(d, n.partial, i * 2 * a->cols), a->dgain);
+        if (a->dgain)
+            d->cpu->kernels.axpy(a->cols, 1, oa_real_at(d, n.partial, i * 2 * a->cols), a->dgain);
         if (a->dbias)
             d->cpu->kernels.axpy(a->cols, 1, oa_real_at(d, n.partial, (i * 2 + 1) * a->cols),
                                  a->dbias);
