@@ -51,8 +51,14 @@ enum oa_error oa_head_parameters(struct oa_group *g);
 const struct oa_option_description *oa_head_text_at(int i); /* NULL past the end */
 const char *oa_head_text_option(int i);                     /* as it is written: "gate=head" */
 bool oa_head_text_applies(const struct oa_atom *a, int i);
-/* From logits to weights: relative positions, normaliser. */
-struct oa_logits_rule oa_group_rule(const struct oa_group *g);
+/* From logits to weights: relative positions, forget gates, normaliser. Once in a forward pass. */
+struct oa_logits_rule oa_group_rule(oa_tape *t, const struct oa_group *g,
+                                    const struct oa_layer_input *in);
+/* What the gates cost: FLOPs of a sequence, numbers stored after t tokens. */
+double oa_forget_flops(const struct oa_group *g, long queries);
+double oa_forget_state(const struct oa_group *g, long t);
+/* Oracle: ln σ of the forget gate of a token x [D]. */
+double oa_oracle_forget(const struct oa_group *g, const double *x, long head);
 enum oa_head_gate_kind oa_group_gate(const struct oa_group *g);
 /* o = ungated times the gates of the tokens x. */
 void oa_gate_heads(oa_tape *t, const struct oa_group *g, oa_tensor *x, oa_tensor *ungated,

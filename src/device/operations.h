@@ -93,16 +93,34 @@ enum oa_normaliser {
     OA_NORMALISE_ENTMAX
 };
 
+/* Forget gates: c_i of each token and head is the sum of ln σ(z_l) over l ≤ i. Kept as two reals
+ * whose sum it is, because c grows with the length while differences count. */
+struct oa_forget_sums {
+    long batch, length, heads; /* B, T, H */
+    const void *z;             /* act [B·T, H], contiguous */
+    void *total;               /* decoding: real [2·H], c of the last token, in and out; or NULL */
+    void *sums;                /* real [B·T, 2·H]: both reals of head 0, of head 1, … */
+    const void *dsums;         /* real [B·T, H] */
+    void *dz;                  /* act, like z, overwritten */
+};
+
+struct oa_forgetting {         /* c_i − c_j as an addend of the logits; zeros: none */
+    const void *query, *key;   /* real [B·query_rows, 2·H], [B·key_rows, 2·H]: such sums */
+    long query_rows, key_rows; /* of a sequence */
+    void *dquery, *dkey;       /* real [B·query_rows, H] …, added to; NULL: not wanted */
+};
+
 #define OA_MAX_PARTS 6
 struct oa_logits {
     struct oa_attention_shape shape;
     struct oa_support support; /* zeros = every key */
     int parts;
     struct oa_logits_part part[OA_MAX_PARTS];
-    const void *alpha;             /* real [H, parts]: weights of the parts; NULL = 1 */
-    void *dalpha;                  /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
-    struct oa_distances distances; /* added to the sum of the parts, with weight 1 */
-    const void *v;                 /* act [B·S, ≥ H·V] */
+    const void *alpha;               /* real [H, parts]: weights of the parts; NULL = 1 */
+    void *dalpha;                    /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
+    struct oa_distances distances;   /* added to the sum of the parts, with weight 1 */
+    struct oa_forgetting forgetting; /* the same */
+    const void *v;                   /* act [B·S, ≥ H·V] */
     long ldv;
     void *dv; /* act, overwritten (0 at padded keys) */
     void *o;  /* act [B·T, ≥ H·V] */

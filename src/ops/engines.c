@@ -36,6 +36,8 @@ static void logits_begin_gradients(oa_tape *t, struct logits_op *l)
         a->dtable = p->table ? p->table->gradient : NULL;
     }
     l->a.dv = oa_gradient_begin(t, l->v);
+    if (l->rule.forgetting)
+        l->a.forgetting.dquery = l->a.forgetting.dkey = l->rule.forgetting->dsums;
     l->a.dsink = l->rule.sink ? l->rule.sink->gradient : NULL;
     l->a.distances.dbias = l->rule.relative.bias ? l->rule.relative.bias->gradient : NULL;
 }
@@ -135,6 +137,25 @@ static long logits_set_positions(oa_tape *t, struct logits_op *l, const struct o
     return tokens;
 }
 
+/* c of the new tokens and of all keys, of which a state keeps those of the keys that it keeps. */
+static void logits_set_forgetting(oa_tape *t, struct logits_op *l, const struct oa_horizon *h)
+{
+    const struct oa_forget_gates *f = l->rule.forgetting;
+    struct oa_forgetting *a = &l->a.forgetting;
+    if (!f)
+        return;
+    *a = (struct oa_forgetting){
+        .query = f->sums, .key = f->sums, .query_rows = f->length, .key_rows = f->length
+    };
+    if (!t->state)
+        return;
+    long acts =
+        2 * l->a.shape.heads * (long)(t->device->numbers.real_size / t->device->numbers.act_size);
+    oa_tensor *rows = oa_tensor_from(t, f->sums, l->a.shape.queries, acts, acts, false);
+    rows = oa_cache_rows(t, &l->a.shape, h, rows);
+    a->key = rows ? rows->data : NULL;
+}
+
 static void logits_set_relative(oa_tape *t, struct logits_op *l, const struct oa_horizon *h)
 {
     const struct oa_relative_bias *r = &l->rule.relative;
@@ -195,6 +216,7 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
                 l->part[c].k = oa_cache_rows_by_head(t, &l->a.shape, h, part[c].k);
         l->v = oa_cache_rows_by_head(t, &l->a.shape, h, v);
     }
+    logits_set_forgetting(t, l, h);
     logits_set_relative(t, l, h);
     if (oa_status(t->context) != OA_OK)
         return;

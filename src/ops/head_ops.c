@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the head options do to the rows of heads: gates of their outputs, repeated heads. */
+ * What the head options do to the rows of heads: gates of their outputs, repeated heads,
+ * sums of forget gates. */
 #include "ops/ops.h"
 
 struct head_gate_op {
@@ -77,4 +78,46 @@ oa_tensor *oa_repeat_heads(oa_tape *t, oa_tensor *x, long key_heads, long heads)
     t->device->ops->repeat_heads(t->device, &r->a);
     oa_record(t, repeat_heads_backward, r);
     return y;
+}
+
+/* ---- forget gates ---- */
+
+struct forget_gates_op {
+    struct oa_forget_sums a;
+    oa_tensor *z;
+    struct oa_forget_gates gates;
+};
+
+static void forget_gates_backward(oa_tape *t, void *saved)
+{
+    struct forget_gates_op *f = saved;
+    f->a.dsums = f->gates.dsums;
+    f->a.dz = oa_gradient_begin(t, f->z);
+    if (f->a.dz)
+        t->device->ops->forget_sums_gradient(t->device, &f->a);
+    oa_gradient_end(t, f->z, f->a.dz);
+}
+
+struct oa_forget_gates *oa_forget_gates(oa_tape *t, oa_tensor *z, long batch, long length)
+{
+    struct oa_device *d = t->device;
+    struct forget_gates_op *f = z ? oa_tape_take_host(t, sizeof *f) : NULL;
+    if (!f)
+        return NULL;
+    size_t bytes = (size_t)(z->rows * z->cols) * d->numbers.real_size;
+    *f = (struct forget_gates_op){ .z = z, .gates = { .length = length } };
+    f->a =
+        (struct oa_forget_sums){ .batch = batch, .length = length, .heads = z->cols, .z = z->data };
+    f->a.sums = f->gates.sums = oa_tape_take(t, 2 * bytes);
+    if (t->record)
+        f->gates.dsums = oa_tape_take(t, bytes);
+    if (t->state)
+        f->a.total = oa_cache_numbers(t, 2 * z->cols, d->numbers.real_size);
+    if (oa_status(t->context) != OA_OK)
+        return NULL;
+    if (t->record)
+        d->ops->zero(d, bytes, f->gates.dsums);
+    d->ops->forget_sums(d, &f->a);
+    oa_record(t, forget_gates_backward, f);
+    return &f->gates;
 }

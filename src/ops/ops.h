@@ -365,10 +365,19 @@ struct oa_relative_bias { /* what distances add to the logits; NONE: nothing */
     long buckets, distance;    /* T5 */
     struct oa_parameter *bias; /* T5: [H, buckets] */
 };
+/* Forget gates of the tokens x: their logits z [B·T, H], and what the logits engine reads. */
+struct oa_forget_gates {
+    long length;        /* T */
+    void *sums, *dsums; /* struct oa_forget_sums; dsums NULL: nothing is recorded */
+};
+/* `length` rows a sequence; with a state the sums go on from those of earlier tokens. NULL after a
+ * failure. */
+struct oa_forget_gates *oa_forget_gates(oa_tape *t, oa_tensor *z, long batch, long length);
 struct oa_logits_rule { /* from the sum of the parts to weights */
     struct oa_relative_bias relative;
     enum oa_normaliser normaliser;
-    struct oa_parameter *sink; /* SINK: [H] */
+    struct oa_parameter *sink;          /* SINK: [H] */
+    struct oa_forget_gates *forgetting; /* NULL: none */
 };
 /* mixture and rule may be NULL: plain sum, softmax. */
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,

@@ -36,6 +36,7 @@ static const struct {
     { "performer(qk=haar)", 0, 2 * 512 * 512 + 266 * 64 },
     { "pattern", 0, 0 },
     { "random + softmax", 8 * 256 * 256 + 2 * 512 * 512 + 16, 0 },
+    { "softmax(forget)", 2 * 512 * 512 + 8 * 512 + 8, 0 },
     { "softmax(qknorm=rms)", 2 * 512 * 512 + 2 * 64, 0 },
     { "softmax(normalise=sink)", 2 * 512 * 512 + 8, 0 },
     { "softmax(kv=2)", 2 * 2 * 64 * 512, 0 },

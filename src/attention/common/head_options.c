@@ -164,15 +164,7 @@ bool oa_head_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 
 enum oa_error oa_head_check(oa_context *c, const struct oa_group *g)
 {
-    static const char *const absent[] = { "forget" };
     long N = g->key_heads, H = g->shape.heads;
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
-        const struct oa_value *v = oa_atom_value(g->atom, absent[i]);
-        if (v->given && v->number > 0)
-            return oa_fail(c, OA_UNSUPPORTED,
-                           "%s: this version reads %s, but cannot compute it yet; remove it",
-                           g->mechanism->name, absent[i]);
-    }
     if (N >= 1 && H % N == 0)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
@@ -232,13 +224,44 @@ enum oa_error oa_head_parameters(struct oa_group *g)
 
 /* ---- logits ---- */
 
-struct oa_logits_rule oa_group_rule(const struct oa_group *g)
+static struct oa_forget_gates *group_forget_gates(oa_tape *t, const struct oa_group *g,
+                                                  const struct oa_layer_input *in)
+{
+    return g->forget ? oa_forget_gates(t, oa_linear(t, in->x, g->forget, g->forget_bias), in->batch,
+                                       in->queries)
+                     : NULL;
+}
+
+struct oa_logits_rule oa_group_rule(oa_tape *t, const struct oa_group *g,
+                                    const struct oa_layer_input *in)
 {
     return (struct oa_logits_rule){
         .relative = oa_group_relative(g),
         .normaliser = (enum oa_normaliser)oa_atom_value(g->atom, "normalise")->number,
-        .sink = g->sink
+        .sink = g->sink,
+        .forgetting = group_forget_gates(t, g, in)
     };
+}
+
+double oa_forget_flops(const struct oa_group *g, long queries)
+{
+    return g->forget ? (double)queries * (2 * (double)g->forget->count + 3 * (double)g->shape.heads)
+                     : 0;
+}
+
+/* Two reals a head: of the last token, and of each key that is kept. */
+double oa_forget_state(const struct oa_group *g, long t)
+{
+    const struct oa_device *d = g->store->device;
+    double acts = (double)(d->numbers.real_size / d->numbers.act_size);
+    double rows = (double)oa_cache_live_rows(&g->support.horizon, t);
+    return g->forget ? 2 * (double)g->shape.heads * (1 + acts * rows) : 0;
+}
+
+double oa_oracle_forget(const struct oa_group *g, const double *x, long head)
+{
+    double z = oa_oracle_value(g, g->forget, g->forget_bias, x, head);
+    return z < 0 ? z - log1p(exp(z)) : -log1p(exp(-z));
 }
 
 /* ---- gates ---- */

@@ -10,7 +10,7 @@ void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer
 {
     struct oa_part_tensors part = { .kind = OA_PART_DOT };
     struct oa_attention_shape shape = oa_group_shape(g, in);
-    const struct oa_logits_rule rule = oa_group_rule(g);
+    const struct oa_logits_rule rule = oa_group_rule(t, g, in);
     g->mechanism->part(t, g, in, &part);
     oa_logits_op(t, &shape, &g->support, 1, &part, NULL, &rule, v, in->dropout, o);
 }
@@ -34,12 +34,13 @@ static double cached_rows(const struct oa_group *g, long t)
 
 double oa_dot_state(const struct oa_group *g, long t)
 {
-    return cached_rows(g, t) * (double)(g->shape.head_width + g->shape.value_width);
+    return cached_rows(g, t) * (double)(g->shape.head_width + g->shape.value_width) +
+           oa_forget_state(g, t);
 }
 
 double oa_value_state(const struct oa_group *g, long t)
 {
-    return cached_rows(g, t) * (double)g->shape.value_width;
+    return cached_rows(g, t) * (double)g->shape.value_width + oa_forget_state(g, t);
 }
 
 double oa_sums_state(const struct oa_group *g, double features)
@@ -65,6 +66,8 @@ double oa_visible_pairs(const struct oa_group *g, long queries, long keys)
 double oa_dot_flops(const struct oa_group *g, long queries, long keys)
 {
     double relative = oa_group_relative(g).kind != OA_RELATIVE_NONE;
-    double each = 2 * (double)g->shape.head_width + 2 * (double)g->shape.value_width + 5 + relative;
+    double forget = g->forget ? 2 : 0;
+    double each =
+        2 * (double)g->shape.head_width + 2 * (double)g->shape.value_width + 5 + relative + forget;
     return oa_visible_pairs(g, queries, keys) * each;
 }

@@ -205,6 +205,11 @@ static void oracle_normalise(const struct oa_group *g, const struct oa_oracle *i
                              long i, double *w)
 {
     const struct oa_atom *a = g->atom;
+    double forgotten = 0; /* Σ ln σ of the gates of tokens j + 1 … i */
+    for (long j = i; g->forget && j >= 0; j--) {
+        w[j] += forgotten;
+        forgotten += oa_oracle_forget(g, in->x + j * g->shape.width, head);
+    }
     double seen = (double)oracle_visible_keys(g, in, head, i);
     for (long j = 0; j < in->keys; j++)
         w[j] = oa_oracle_visible(g, in, head, i, j) ? w[j] + oa_relative_score(g, head, i, j)

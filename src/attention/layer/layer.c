@@ -453,7 +453,7 @@ double oa_layer_flops(const struct oa_layer *l, long queries, long keys)
     for (int g = 0; g < l->groups; g++) {
         sum += group_projection_flops(&l->group[g], queries, keys);
         sum += l->group[g].mechanism->flops(&l->group[g], queries, keys);
-        sum += oa_gate_flops(&l->group[g], queries);
+        sum += oa_gate_flops(&l->group[g], queries) + oa_forget_flops(&l->group[g], queries);
     }
     return sum;
 }

@@ -94,22 +94,23 @@ static enum oa_error longformer_parameters(struct oa_group *g)
 /* ---- forward ---- */
 
 static void longformer_run_local(oa_tape *t, const struct oa_group *g,
-                                 const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+                                 const struct oa_layer_input *in, const struct oa_logits_rule *rule,
+                                 oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     struct oa_part_tensors part;
     const struct oa_support support = oa_support_longformer(
         oa_atom_int(g->atom, "window", 0), oa_atom_int(g->atom, "global", 1), false);
     oa_dot_part(t, g, in, &part);
-    const struct oa_logits_rule rule = oa_group_rule(g);
     if (oa_status(t->context) == OA_OK)
-        oa_logits_op(t, &shape, &support, 1, &part, NULL, &rule, v, in->dropout, o);
+        oa_logits_op(t, &shape, &support, 1, &part, NULL, rule, v, in->dropout, o);
 }
 
 /* Queries: the first rows (in decoding, the new ones among them). Keys: all rows, as in
  * cross-attention of a sequence with itself, or in a causal layer the first rows. */
 static void longformer_run_global(oa_tape *t, const struct oa_group *g,
-                                  const struct oa_layer_input *in, oa_tensor *o)
+                                  const struct oa_layer_input *in,
+                                  const struct oa_logits_rule *rule, oa_tensor *o)
 {
     struct oa_group other = longformer_global_group(g);
     struct oa_layer_input rows = *in;
@@ -129,12 +130,11 @@ static void longformer_run_global(oa_tape *t, const struct oa_group *g,
     oa_tensor *result =
         oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
     /* A window of g + 1 covers the first g tokens, and bounds the cache. */
-    const struct oa_logits_rule rule = oa_group_rule(g);
     const struct oa_support window = oa_support_local(oa_atom_int(g->atom, "global", 1) + 1, 1),
                             all = { 0 };
     if (oa_status(t->context) != OA_OK)
         return;
-    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, &rule, v, in->dropout,
+    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, rule, v, in->dropout,
                  result);
     oa_put_leading_rows(t, o, in->queries, rows.queries, result);
 }
@@ -146,8 +146,9 @@ static void longformer_forward(oa_tape *t, const struct oa_group *g,
         oa_part_forward(t, g, in, v, o);
         return;
     }
-    longformer_run_local(t, g, in, v, o);
-    longformer_run_global(t, g, in, o);
+    const struct oa_logits_rule rule = oa_group_rule(t, g, in);
+    longformer_run_local(t, g, in, &rule, v, o);
+    longformer_run_global(t, g, in, &rule, o);
 }
 
 /* Including the global projections, which the layer does not count. */
@@ -165,6 +166,9 @@ static double longformer_flops(const struct oa_group *g, long queries, long keys
 static double longformer_state_numbers(const struct oa_group *g, long t)
 {
     long each = g->shape.heads * (g->shape.head_width + g->shape.value_width);
+    if (g->forget) /* of the global keys again */
+        each += 2 * g->shape.heads *
+                (long)(g->store->device->numbers.real_size / g->store->device->numbers.act_size);
     return oa_dot_state(g, t) +
            (longformer_is_shared(g) ? 0 : (double)(each * longformer_global_tokens(g, t)));
 }

@@ -13,7 +13,7 @@ static bool one_product(const struct oa_logits *a)
     const struct oa_logits_part *p = &a->part[0];
     const double least = 1e-6; /* as in oa_tiles_logits */
     return a->parts == 1 && p->kind == OA_PART_DOT && p->scale > least && !p->bias && !a->alpha &&
-           !a->distances.table && !oa_weighs(a);
+           !a->distances.table && !a->forgetting.query && !oa_weighs(a);
 }
 
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block)

@@ -275,6 +275,12 @@ void oa_tiles_distance_gradient(struct oa_tiles *t, const void *ds, void *room, 
 void oa_distances_finish(struct oa_device *d, const struct oa_logits *a,
                          const double *sums); /* adds them to dbias */
 
+/* cpu_forget.c: factor · (c_i − c_j) joins the logits of the tile at work; the n logits of the only
+ * query from key `begin` on. */
+void oa_tiles_add_forgetting(struct oa_tiles *t, double factor);
+void oa_forgetting_row(struct oa_device *d, const struct oa_logits *a, long b, long h, long begin,
+                       long n, void *s);
+
 /* cpu_logits_shared.c: gradients of keys and biases that are parameters, each (b,h) into sums of
  * its own. */
 struct oa_shared {

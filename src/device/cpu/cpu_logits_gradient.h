@@ -39,7 +39,8 @@ struct oa_gradients {
     void *dk[OA_MAX_PARTS], *dbias[OA_MAX_PARTS]; /* real [cols, K], [cols] */
     void *dv;                                     /* real [cols, V] */
     void *row;                                    /* real: one row of a tile or of q */
-    void *diagonals; /* real [query_block + key_block]; NULL: not wanted */
+    void *ones, *sums; /* with forget gates: act [key_block] of ones, real [a side of a tile] */
+    void *diagonals;   /* real [query_block + key_block]; NULL: not wanted */
 };
 
 /* Whether this pass makes them: gradients of the values, of anything by way of the logits, of the
@@ -59,6 +60,8 @@ void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_boun
 void oa_gradient_load_rows(struct oa_tiles *t, struct oa_gradients *g);
 /* Adds the sums of δ that the tile at work gives: Σ g dP and Σ g, real [padded_rows]. */
 void oa_gradient_tile_sums(struct oa_tiles *t, struct oa_gradients *g, void *above, void *below);
+/* cpu_forget.c: the sums of dS of the tile at work, to the gradients of c. */
+void oa_tiles_forgetting_gradient(struct oa_tiles *t, const struct oa_gradients *g);
 /* cpu_logits_weights.c: fills f->delta. */
 void oa_weights_deltas(struct oa_logits_backward *f);
 

@@ -44,7 +44,8 @@ bool oa_wants_dv(const struct oa_logits_backward *f)
 
 bool oa_wants_logits(const struct oa_logits_backward *f)
 {
-    bool wanted = (f->sides & OA_QUERY_SIDE) && (f->dalpha || f->distances);
+    bool wanted =
+        ((f->sides & OA_QUERY_SIDE) && (f->dalpha || f->distances)) || f->a->forgetting.dquery;
     for (int c = 0; c < f->a->parts; c++)
         wanted |= wants_dq(f, c) || wants_dfold(f, c) || wants_dk(f, c) || wants_dbias(f, c) ||
                   oa_wants_dtable(f, c);
@@ -72,6 +73,14 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
         g->p = oa_tiles_take(t, tile, real); /* D is dropped as reals first */
         g->dp = oa_tiles_take(t, tile, real);
         g->ds = oa_tiles_take(t, tile, act);
+    }
+    if (t->a->forgetting.dquery) {
+        g->ones = oa_tiles_take(t, t->key_block, act);
+        g->sums = oa_tiles_take(t, oa_max(t->query_block, t->key_block), real);
+        if (g->ones) {
+            oa_real_fill(t->d, t->key_block, 1, g->dp);
+            t->d->cpu->kernels.act_from_real(t->key_block, g->dp, g->ones);
+        }
     }
     g->lse = oa_tiles_take(t, t->query_block, real);
     g->delta = oa_tiles_take(t, t->query_block, real);

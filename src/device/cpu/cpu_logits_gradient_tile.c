@@ -170,6 +170,8 @@ void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
     tile_logits_gradient(t, g, p);
     for (int c = 0; c < t->a->parts; c++)
         add_part_gradient(t, g, c, first);
+    if (t->a->forgetting.dquery)
+        oa_tiles_forgetting_gradient(t, g);
     if (g->diagonals && (g->f->sides & OA_QUERY_SIDE))
         oa_tiles_distance_gradient(t, g->ds, g->diagonals, g->f->distances);
 }

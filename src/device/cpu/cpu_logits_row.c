@@ -84,6 +84,8 @@ static void fill_row_logits(struct logits_row *r)
     }
     if (a->distances.table)
         oa_distances_add(r->d, a, r->h, 0, r->begin, r->end - r->begin, 1, r->s);
+    if (a->forgetting.query)
+        oa_forgetting_row(r->d, a, r->b, r->h, r->begin, r->end - r->begin, r->s);
 }
 
 /* ---- what is visible ---- */

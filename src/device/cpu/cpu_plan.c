@@ -221,6 +221,16 @@ static void plan_gate_gradient(struct oa_device *d, long rows, long cols, const 
     add_elements(d, rows * cols, 2, 5, 0);
 }
 
+static void plan_forget_sums(struct oa_device *d, const struct oa_forget_sums *a)
+{
+    add_elements(d, a->batch * a->length * a->heads, 3, 1, 2);
+}
+
+static void plan_forget_sums_gradient(struct oa_device *d, const struct oa_forget_sums *a)
+{
+    add_elements(d, a->batch * a->length * a->heads, 4, 2, 1);
+}
+
 static void plan_repeat_heads(struct oa_device *d, const struct oa_head_repeat *a)
 {
     add_elements(d, a->rows * (a->heads + a->key_heads) * a->width, 0, 1, 0);
@@ -394,9 +404,11 @@ static double value_cells(const struct oa_attention_shape *s)
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
-    bool shared = !a->distances.table,
+    bool shared =
+             !a->distances.table && !a->forgetting.query && a->normaliser == OA_NORMALISE_SOFTMAX,
          wanted =
-             a->distances.dbias; /* shared: one map P for the whole batch (given logits only) */
+             a->distances.dbias ||
+             a->forgetting.dquery; /* shared: one map P for the whole batch (given logits only) */
     for (int p = 0; p < a->parts; p++) {
         const struct oa_logits_part *part = &a->part[p];
         shared &= oa_part_given(part);
@@ -408,6 +420,8 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
     }
     if (a->distances.table && (!gradient || a->distances.dbias))
         flops += pairs;
+    if (a->forgetting.query)
+        flops += 2 * pairs;
     double v = (double)a->shape.value_width, once = shared ? (double)a->shape.batch : 1;
     return (flops + 5 * pairs) / once + pairs * 2 * v * (gradient && wanted ? 2 : 1);
 }

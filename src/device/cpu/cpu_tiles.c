@@ -292,6 +292,7 @@ double oa_tiles_logits(struct oa_tiles *t)
     for (int c = first; c < t->a->parts; c++)
         add_tile_part(t, c, base);
     oa_tiles_add_distances(t, 1 / base);
+    oa_tiles_add_forgetting(t, 1 / base);
     oa_tiles_hide(t);
     return base;
 }
