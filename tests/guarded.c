@@ -123,6 +123,8 @@ static struct oa_logits of_logits(const struct oa_device *d, const struct oa_log
     FIX(alpha), FIX(dalpha), FIX(v), FIX(dv), FIX(o), FIX(d_o), FIX(lse);
     FIX(distances.table), FIX(distances.query), FIX(distances.key), FIX(distances.bucket),
         FIX(distances.dbias);
+    FIX(sink), FIX(dsink), FIX(forgetting.query), FIX(forgetting.key), FIX(forgetting.dquery),
+        FIX(forgetting.dkey);
     return s;
 }
 
@@ -239,6 +241,29 @@ static struct oa_head_factors of_head_factors(const struct oa_device *d,
 {
     struct oa_head_factors s = *a;
     FIX(temperature), FIX(diagonal), FIX(factor), FIX(dfactor), FIX(dtemperature), FIX(ddiagonal);
+    return s;
+}
+
+static struct oa_head_gate of_head_gate(const struct oa_device *d, const struct oa_head_gate *a)
+{
+    struct oa_head_gate s = *a;
+    FIX(x), FIX(z), FIX(y), FIX(dy), FIX(dx), FIX(dz);
+    return s;
+}
+
+static struct oa_head_repeat of_head_repeat(const struct oa_device *d,
+                                            const struct oa_head_repeat *a)
+{
+    struct oa_head_repeat s = *a;
+    FIX(x), FIX(y), FIX(dy), FIX(dx);
+    return s;
+}
+
+static struct oa_forget_sums of_forget_sums(const struct oa_device *d,
+                                            const struct oa_forget_sums *a)
+{
+    struct oa_forget_sums s = *a;
+    FIX(z), FIX(total), FIX(sums), FIX(dsums), FIX(dz);
     return s;
 }
 

@@ -78,7 +78,7 @@ static const void *unit_norm_gain(oa_tape *t, long cols)
     return gain;
 }
 
-oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, enum oa_head_norm kind,
+oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, enum oa_head_norm_kind kind,
                         double epsilon, const struct oa_parameter *gain)
 {
     struct oa_device *d = t->device;

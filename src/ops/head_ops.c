@@ -98,7 +98,7 @@ static void forget_gates_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, f->z, f->a.dz);
 }
 
-struct oa_forget_gates *oa_forget_gates(oa_tape *t, oa_tensor *z, long batch, long length)
+struct oa_forget_gates *oa_forget_gates_op(oa_tape *t, oa_tensor *z, long batch, long length)
 {
     struct oa_device *d = t->device;
     struct forget_gates_op *f = z ? oa_tape_take_host(t, sizeof *f) : NULL;

@@ -267,7 +267,7 @@ static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_t
 static oa_tensor *projection_norm(oa_tape *t, const struct oa_group *g, oa_tensor *x, long heads,
                                   const struct oa_parameter *gain)
 {
-    enum oa_head_norm kind = (enum oa_head_norm)oa_atom_value(g->atom, "qknorm")->number;
+    enum oa_head_norm_kind kind = (enum oa_head_norm_kind)oa_atom_value(g->atom, "qknorm")->number;
     return kind == OA_HEAD_NORM_NONE ? x : oa_head_norm(t, x, heads, kind, OA_QKNORM_EPSILON, gain);
 }
 

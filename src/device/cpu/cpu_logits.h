@@ -216,6 +216,10 @@ static inline size_t oa_deltas_bytes(const struct oa_device *d, const struct oa_
 /* cpu_logits_weights.c: ln |V| or τ of the rows of the block at work, real [padded_rows], by its
  * tiles; afterwards the block is at its first tile again. */
 void oa_weights_open_block(struct oa_tiles *t, struct oa_bounds within, void *numbers);
+/* τ of a row of n logits, −∞ where not visible, that are to be multiplied by `factor`; x [n]: room.
+ */
+double oa_row_threshold(const struct oa_device *d, const struct oa_logits *a, const void *row,
+                        long n, double factor, double *x);
 /* t->s, logits that are to be multiplied by `factor`, becomes weights. */
 void oa_weights_tile(struct oa_tiles *t, double factor, const void *numbers);
 

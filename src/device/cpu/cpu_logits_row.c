@@ -2,7 +2,8 @@
  * The logits engine for one query, as decoding asks for it: a product of a row with a matrix, which
  * memory feeds, not the matrix units. Keys and values are read where they lie, once, a block of
  * them at a time with the online softmax of cpu_logits.c; nothing is packed, and the scratch does
- * not grow with the keys. Blocks that the support leaves empty are skipped.
+ * not grow with the keys. Blocks that the support leaves empty are skipped. Weights that are no
+ * softmax take two walks, and τ a row of logits with room for all that a state will keep.
  *
  * An item is a (b,h). 2·(K + V) FLOPs a visible key. */
 #include "device/cpu/cpu.h"
@@ -27,6 +28,10 @@ struct logits_row {
     void *o;                     /* real [V] */
     void *m, *z, *rescale;       /* real, one each */
     void *fold_query, *fold_key; /* real: both sides of a FOLD */
+    void *row;                   /* SPARSEMAX, ENTMAX: real [room], logits of all keys */
+    double *x;                   /* the same: [room] */
+    long room;
+    double count; /* SIGMOID: visible keys */
 };
 
 /* ---- logits ---- */
@@ -125,6 +130,18 @@ static void hide_row_keys(struct logits_row *r)
 
 /* ---- one row ---- */
 
+/* Looks at the block for the number of the row. */
+static void look_at_key_block(struct logits_row *r)
+{
+    long n = r->end - r->begin;
+    fill_row_logits(r);
+    hide_row_keys(r);
+    if (r->row)
+        memcpy(oa_real_at(r->d, r->row, r->begin), r->s, (size_t)n * r->d->numbers.real_size);
+    for (long j = 0; j < n && !r->row; j++)
+        r->count += oa_real_get(r->d, r->s, j) != -INFINITY;
+}
+
 static void add_key_block(struct logits_row *r)
 {
     static const int32_t none = 0;
@@ -135,8 +152,12 @@ static void add_key_block(struct logits_row *r)
     const void *v = oa_key_row(r->d, &a->shape, r->b, r->h, r->begin, V, a->v, a->ldv);
     fill_row_logits(r);
     hide_row_keys(r);
-    k->softmax_tile(1, all, 1, &none, &all, r->s, KEYS, r->m, r->z, r->rescale);
-    k->scale_rows(1, V, r->rescale, r->o, V);
+    if (oa_weighs(a)) {
+        k->weigh_tile(oa_weighing_of(a), 1, all, 1, &none, &all, r->m, r->s, KEYS);
+    } else {
+        k->softmax_tile(1, all, 1, &none, &all, r->s, KEYS, r->m, r->z, r->rescale);
+        k->scale_rows(1, V, r->rescale, r->o, V);
+    }
     k->weigh_rows(all, V, r->s, v, a->ldv, r->o);
 }
 
@@ -144,9 +165,9 @@ static void finish_logits_row(struct logits_row *r)
 {
     const struct oa_logits *a = r->a;
     long V = a->shape.value_width;
-    double m = oa_real_get(r->d, r->m, 0), z = oa_real_get(r->d, r->z, 0);
-    oa_real_set(r->d, a->lse, r->b * a->shape.heads + r->h,
-                oa_softmax_is_empty(m, z, oa_sink_logit(r->d, a, r->h)) ? -INFINITY : m + log(z));
+    double m = oa_real_get(r->d, r->m, 0), z = oa_weighs(a) ? 1 : oa_real_get(r->d, r->z, 0);
+    bool empty = !oa_weighs(a) && oa_softmax_is_empty(m, z, oa_sink_logit(r->d, a, r->h));
+    oa_real_set(r->d, a->lse, r->b * a->shape.heads + r->h, empty ? -INFINITY : m + log(z));
     oa_real_set(r->d, r->z, 0, z == 0 ? 0 : 1 / z);
     r->d->cpu->kernels.scale_rows(1, V, r->z, r->o, V);
     r->d->cpu->kernels.act_from_real(V, r->o, oa_act_at(r->d, a->o, r->b * a->ldo + r->h * V));
@@ -182,6 +203,12 @@ static bool open_logits_row(struct logits_row *r, const struct logits_row_call *
     r->rescale = take_row_reals(r, w, 1, &failed);
     r->fold_query = take_row_reals(r, w, width, &failed);
     r->fold_key = take_row_reals(r, w, folds, &failed);
+    r->room = oa_max(a->shape.keys, a->shape.key_head_rows);
+    if (oa_weighs_sums(a)) {
+        r->row = take_row_reals(r, w, r->room, &failed);
+        r->x = oa_arena_take(w->scratch, (size_t)r->room * sizeof *r->x);
+        failed |= !r->x;
+    }
     if (failed)
         return false;
     oa_real_fill(r->d, V, 0, r->o);
@@ -191,17 +218,39 @@ static bool open_logits_row(struct logits_row *r, const struct logits_row_call *
     return true;
 }
 
+static void walk_key_blocks(struct logits_row *r, void (*visit)(struct logits_row *r))
+{
+    struct oa_bounds seen = row_sees_keys(r);
+    for (r->begin = seen.begin; r->begin < seen.end; r->begin = r->end) {
+        r->end = oa_min(r->begin / KEYS * KEYS + KEYS, seen.end);
+        if (!is_empty_block(r))
+            visit(r);
+    }
+}
+
+/* ln |V| or τ (cpu_logits_weights.c), into r->m. */
+static void find_row_number(struct logits_row *r)
+{
+    long n = r->a->shape.keys;
+    double number;
+    if (r->row)
+        oa_real_fill(r->d, n, -INFINITY, r->row);
+    walk_key_blocks(r, look_at_key_block);
+    if (r->row)
+        number = oa_row_threshold(r->d, r->a, r->row, n, 1, r->x);
+    else
+        number = r->count > 0 ? log(r->count) : INFINITY;
+    oa_real_set(r->d, r->m, 0, number);
+}
+
 static void logits_row_item(void *argument, long item, const struct oa_worker *w)
 {
     struct logits_row r;
     if (!open_logits_row(&r, argument, item, w))
         return;
-    struct oa_bounds seen = row_sees_keys(&r);
-    for (r.begin = seen.begin; r.begin < seen.end; r.begin = r.end) {
-        r.end = oa_min(r.begin / KEYS * KEYS + KEYS, seen.end);
-        if (!is_empty_block(&r))
-            add_key_block(&r);
-    }
+    if (oa_weighs(r.a))
+        find_row_number(&r);
+    walk_key_blocks(&r, add_key_block);
     finish_logits_row(&r);
 }
 

@@ -77,20 +77,18 @@ static double find_threshold(double *x, long n, int k)
     return tau;
 }
 
-/* row: n logits, −∞ where not visible, to be multiplied by `factor`. */
-static double row_threshold(const struct oa_tiles *t, const void *row, long n, double factor,
-                            double *x)
+double oa_row_threshold(const struct oa_device *d, const struct oa_logits *a, const void *row,
+                        long n, double factor, double *x)
 {
-    double top = -INFINITY;
+    bool entmax = a->normaliser == OA_NORMALISE_ENTMAX;
+    double top = -INFINITY, scale = entmax ? factor / 2 : factor;
     for (long j = 0; j < n; j++) {
-        x[j] = factor * oa_real_get(t->d, row, j);
+        x[j] = scale * oa_real_get(d, row, j);
         top = fmax(top, x[j]);
     }
     for (long j = 0; j < n; j++)
         x[j] -= top;
-    return isfinite(top)
-               ? top + find_threshold(x, n, t->a->normaliser == OA_NORMALISE_ENTMAX ? 2 : 1)
-               : INFINITY;
+    return isfinite(top) ? top + find_threshold(x, n, entmax ? 2 : 1) : INFINITY;
 }
 
 /* Copies the visible logits of the tile at work to their places in rows of `width`. */
@@ -118,11 +116,9 @@ static void find_block_thresholds(struct oa_tiles *t, void *numbers)
         keep_tile_logits(t, n, logits);
     }
     oa_real_fill(t->d, t->padded_rows, INFINITY, numbers);
-    for (long i = 0; i < rows; i++) {
-        double scale = t->a->normaliser == OA_NORMALISE_ENTMAX ? factor / 2 : factor;
+    for (long i = 0; i < rows; i++)
         oa_real_set(t->d, numbers, i,
-                    row_threshold(t, oa_real_at(t->d, logits, i * n), n, scale, x));
-    }
+                    oa_row_threshold(t->d, t->a, oa_real_at(t->d, logits, i * n), n, factor, x));
 }
 
 void oa_weights_open_block(struct oa_tiles *t, struct oa_bounds within, void *numbers)
