@@ -267,6 +267,14 @@ static struct oa_forget_sums of_forget_sums(const struct oa_device *d,
     return s;
 }
 
+static struct oa_rotated_rows of_rotated_rows(const struct oa_device *d,
+                                              const struct oa_rotated_rows *a)
+{
+    struct oa_rotated_rows s = *a;
+    FIX(rotation.cosine), FIX(rotation.sine), FIX(x);
+    return s;
+}
+
 static struct oa_residual_norm of_residual_norm(const struct oa_device *d,
                                                 const struct oa_residual_norm *a)
 {

@@ -63,6 +63,11 @@ static void define_add(struct definition *d)
     EACH_COLUMN OUT(2, 0, j) = (double)(IN(0, 0, j) + IN(1, 0, j));
 }
 
+static void define_add_scaled(struct definition *d)
+{
+    EACH_COLUMN OUT(2, 0, j) = (double)((d->p->variant ? 0 : IN(0, 0, j)) + 0.625L * IN(1, 0, j));
+}
+
 static void define_axpy(struct definition *d)
 {
     EACH_COLUMN OUT(1, 0, j) = (double)(IN(1, 0, j) + 0.625L * IN(0, 0, j));
@@ -130,6 +135,11 @@ static wide sigmoid_of(wide x)
     return 1 / (1 + expl(-x));
 }
 
+static wide silu_of(wide x)
+{
+    return x * sigmoid_of(x);
+}
+
 static wide relu_of(wide x)
 {
     return x > 0 ? x : 0;
@@ -175,6 +185,26 @@ static void define_relu_gradient(struct definition *d)
     EACH_COLUMN OUT(2, 0, j) = IN(0, 0, j) > 0 ? (double)IN(1, 0, j) : 0;
 }
 
+static void define_relu2(struct definition *d)
+{
+    EACH_COLUMN OUT(1, 0, j) = (double)(relu_of(IN(0, 0, j)) * relu_of(IN(0, 0, j)));
+}
+
+static void define_relu2_gradient(struct definition *d)
+{
+    EACH_COLUMN OUT(2, 0, j) = (double)(2 * relu_of(IN(0, 0, j)) * IN(1, 0, j));
+}
+
+static void define_silu(struct definition *d)
+{
+    define_by(d, silu_of);
+}
+
+static void define_silu_gradient(struct definition *d)
+{
+    define_gradient_by(d, silu_of);
+}
+
 static void define_gate(struct definition *d)
 {
     EACH_COLUMN OUT(2, 0, j) = (double)(IN(0, 0, j) * sigmoid_of(IN(1, 0, j)));
@@ -191,12 +221,14 @@ static void define_gate_gradient(struct definition *d)
 
 static void define_rotate(struct definition *d)
 {
-    wide sign = d->p->variant ? -1 : 1;
+    wide sign = d->p->variant & 1 ? -1 : 1;
+    bool interleaved = d->p->variant & 2;
     EACH_ROW EACH_COLUMN
     {
-        wide c = IN(0, 0, j), s = sign * IN(1, 0, j), x = IN(2, i, j), y = IN(2, i, j + d->p->cols);
-        OUT(2, i, j) = (double)(c * x - s * y);
-        OUT(2, i, j + d->p->cols) = (double)(s * x + c * y);
+        long a = interleaved ? 2 * j : j, b = interleaved ? a + 1 : a + d->p->cols;
+        wide c = IN(0, 0, j), s = sign * IN(1, 0, j), x = IN(2, i, a), y = IN(2, i, b);
+        OUT(2, i, a) = (double)(c * x - s * y);
+        OUT(2, i, b) = (double)(s * x + c * y);
     }
 }
 
@@ -278,6 +310,38 @@ static void define_norm_gradient(struct definition *d)
         EACH_ROW bias += d->p->variant ? 0 : IN(4, i, j);
         OUT(6, 0, j) = (double)gain;
         OUT(7, 0, j) = (double)bias;
+    }
+}
+
+static void define_rms_norm(struct definition *d)
+{
+    wide n = d->p->cols;
+    EACH_ROW
+    {
+        wide square = 0;
+        EACH_COLUMN square += IN(0, i, j) * IN(0, i, j) / n;
+        wide rstd = 1 / sqrtl(square + 1e-2);
+        EACH_COLUMN OUT(2, i, j) = (double)(IN(0, i, j) * rstd * (d->p->variant ? 1 : IN(1, 0, j)));
+        OUT(3, 0, i) = (double)rstd;
+    }
+}
+
+static void define_rms_norm_gradient(struct definition *d)
+{
+    wide n = d->p->cols;
+    bool plain = d->p->variant;
+    EACH_ROW
+    {
+        wide rstd = IN(2, 0, i), along = 0;
+        EACH_COLUMN along += IN(3, i, j) * (plain ? 1 : IN(1, 0, j)) * IN(0, i, j) * rstd / n;
+        EACH_COLUMN OUT(4, i, j) =
+            (double)(rstd * (IN(3, i, j) * (plain ? 1 : IN(1, 0, j)) - IN(0, i, j) * rstd * along));
+    }
+    EACH_COLUMN
+    {
+        wide gain = IN(5, 0, j);
+        EACH_ROW gain += plain ? 0 : IN(3, i, j) * IN(0, i, j) * IN(2, 0, i);
+        OUT(5, 0, j) = (double)gain;
     }
 }
 
@@ -648,6 +712,7 @@ static const struct {
     { "tile_to_real", define_copy },
     DEFINED(gemm),
     DEFINED(add),
+    DEFINED(add_scaled),
     DEFINED(axpy),
     DEFINED(dot),
     DEFINED(scale_rows),
@@ -663,6 +728,10 @@ static const struct {
     DEFINED(gelu_exact_gradient),
     DEFINED(relu),
     DEFINED(relu_gradient),
+    DEFINED(relu2),
+    DEFINED(relu2_gradient),
+    DEFINED(silu),
+    DEFINED(silu_gradient),
     DEFINED(gate),
     DEFINED(gate_gradient),
     DEFINED(rotate),
@@ -672,6 +741,8 @@ static const struct {
     DEFINED(normals),
     DEFINED(norm),
     DEFINED(norm_gradient),
+    DEFINED(rms_norm),
+    DEFINED(rms_norm_gradient),
     DEFINED(softmax_tile),
     DEFINED(softmax_to_tiles),
     DEFINED(softmax_again),

@@ -188,7 +188,7 @@ static oa_tensor *power(struct fixture *f, oa_tensor *x)
 static oa_tensor *rotate(struct fixture *f, oa_tensor *x)
 {
     return oa_rotate(&f->tape, oa_scale_heads(&f->tape, x, HEADS, 1, NULL, NULL), LENGTH, HEADS,
-                     f->cosine, f->sine);
+                     &(struct oa_rotary){ .cosine = f->cosine, .sine = f->sine });
 }
 
 static oa_tensor *select_rows(struct fixture *f, oa_tensor *x)
@@ -201,10 +201,18 @@ static oa_tensor *scale(struct fixture *f, oa_tensor *x)
     return oa_scale_heads(&f->tape, x, HEADS, 1.3, get(f, "temperature"), get(f, "diagonal"));
 }
 
+static struct oa_norm layer_norm(struct fixture *f, bool bias)
+{
+    return (struct oa_norm){ .gain = get(f, "gain"),
+                             .bias = bias ? get(f, "bias") : NULL,
+                             .epsilon = 1e-5 };
+}
+
 static oa_tensor *norm(struct fixture *f, oa_tensor *x)
 {
     oa_tensor *sum;
-    return oa_residual_norm_op(&f->tape, x, NULL, 0, get(f, "gain"), get(f, "bias"), &sum);
+    struct oa_norm norm = layer_norm(f, true);
+    return oa_residual_norm_op(&f->tape, x, NULL, 0, 1, &norm, &sum);
 }
 
 /* Branch and residual both come from x, the sum goes on into a second norm: gradients add up on
@@ -213,9 +221,9 @@ static oa_tensor *residual(struct fixture *f, oa_tensor *x)
 {
     oa_tensor *sum, *last;
     oa_tensor *branch = oa_gelu(&f->tape, x);
-    oa_tensor *y = oa_residual_norm_op(&f->tape, x, branch, 0.4, get(f, "gain"), NULL, &sum);
-    return oa_residual_norm_op(&f->tape, sum, oa_relu(&f->tape, y), 0, get(f, "gain"),
-                               get(f, "bias"), &last);
+    struct oa_norm first = layer_norm(f, false), second = layer_norm(f, true);
+    oa_tensor *y = oa_residual_norm_op(&f->tape, x, branch, 0.4, 1, &first, &sum);
+    return oa_residual_norm_op(&f->tape, sum, oa_relu(&f->tape, y), 0, 1, &second, &last);
 }
 
 static oa_tensor *embed(struct fixture *f, oa_tensor *x)
@@ -230,9 +238,9 @@ static oa_tensor *embed(struct fixture *f, oa_tensor *x)
 static oa_tensor *several(struct fixture *f, oa_tensor *x)
 {
     oa_tensor *sum, *back = oa_scale_heads(&f->tape, x, HEADS, 2, NULL, get(f, "diagonal"));
-    return oa_residual_norm_op(
-        &f->tape, x, oa_residual_norm_op(&f->tape, back, x, 0, get(f, "gain"), NULL, &sum), 0,
-        get(f, "gain"), NULL, &sum);
+    struct oa_norm norm = layer_norm(f, false);
+    oa_tensor *y = oa_residual_norm_op(&f->tape, back, x, 0, 1, &norm, &sum);
+    return oa_residual_norm_op(&f->tape, x, y, 0, 1, &norm, &sum);
 }
 
 #define GRADIENT_TEST(name)                                                                        \
@@ -489,8 +497,8 @@ static size_t memory_of_a_step(bool dry)
     oa_tensor *sum,
         *x = oa_embed(&f.tape, f.ids, NULL, ROWS, LENGTH, 0,
                       &(struct oa_embedding_tables){ .table = get(&f, "w"), .factor = 1 }, 0.1);
-    oa_tensor *y =
-        oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, get(&f, "gain"), NULL, &sum);
+    struct oa_norm norm = layer_norm(&f, false);
+    oa_tensor *y = oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, 1, &norm, &sum);
     oa_linear_loss_op(&f.tape, y, get(&f, "w"), NULL,
                       &(struct oa_targets){ .id = f.target, .scale = 1 });
     oa_tape_backward(&f.tape);

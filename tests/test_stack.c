@@ -67,7 +67,10 @@ static bool open_pair(struct pair *p, const char *encoder, const char *decoder, 
                                 .heads = HEADS,
                                 .ffn = FFN,
                                 .length = MEMORY,
-                                .bias = true };
+                                .bias = OA_BIASES_ALL,
+                                .epsilon = 1e-5,
+                                .gain = true,
+                                .residual_scale = 1 };
     struct oa_stack_shape d = e;
     d.role = "decoder";
     d.attention = &p->self[1];

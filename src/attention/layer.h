@@ -12,6 +12,7 @@ struct oa_layer_shape {
     long length;                                /* N: longest length, size of tables */
     long memory_length; /* N of the keys in cross-attention; = length otherwise */
     bool causal, cross, bias;
+    bool plain_output; /* no output.bias */
     double init_scale; /* factor of the initial standard deviation of output.weight; 0 = 1 */
 };
 /* K = V = D/H, or 0, which layers refuse, if H does not divide D. */
@@ -77,8 +78,8 @@ struct oa_layer_input {
      * ignore padding. Padding inputs must be finite; their outputs are undefined. */
     const int32_t *query_lengths;
     const int32_t *words;      /* [B·T] word numbers, for pattern(unit=word) */
-    const void *cosine, *sine; /* rotary tables, real [N, K/2]; NULL = none */
-    double dropout;            /* of attention weights */
+    struct oa_rotary rotary; /* of queries and keys; zeros = none */
+    double dropout;          /* of attention weights */
     struct oa_state *state;    /* decoding: of each group of the layer (oa_layer_state_open); NULL:
                                   whole    sequences */
     /* [B] decoding batch of sequences of equal length, or NULL. In cross-attention `memory` is
@@ -108,7 +109,9 @@ struct oa_oracle {
     const double *x, *memory;    /* [T, D]; [S, D], NULL = self-attention */
     long queries, keys, length;  /* T, S, true key length */
     const int32_t *words;        /* [T] or NULL */
-    const double *cosine, *sine; /* rotary tables [N, K/2] or NULL */
+    const double *cosine, *sine; /* rotary tables [N, turned/2] or NULL */
+    long turned;                 /* columns of a head that turn; 0 = all */
+    bool interleaved;            /* pairs (2c, 2c + 1), not (c, c + turned/2) */
 };
 
 /* The size of an axis of a stored tensor; axis −1 is the last. 0: no such tensor. */

@@ -288,7 +288,17 @@ enum oa_position {
     OA_POSITION_ROTARY,
     OA_POSITION_NONE
 };
-enum oa_norm_place { OA_NORM_PRE, OA_NORM_POST };
+enum oa_rotary_pairing { OA_PAIRS_HALVES, OA_PAIRS_INTERLEAVED };
+enum oa_biases { OA_BIASES_NONE, OA_BIASES_ALL, OA_BIASES_QKV };
+enum oa_norm_place { OA_NORM_PRE, OA_NORM_POST, OA_NORM_BOTH, OA_NORM_BRANCH };
+enum oa_norm_kind { OA_NORM_LAYER, OA_NORM_RMS };
+enum oa_activation {
+    OA_ACTIVATION_GELU,
+    OA_ACTIVATION_GELU_EXACT,
+    OA_ACTIVATION_RELU,
+    OA_ACTIVATION_RELU2,
+    OA_ACTIVATION_SILU
+};
 enum oa_pooling { OA_POOL_CLS, OA_POOL_MEAN, OA_POOL_LAST };
 enum oa_unknown_labels { OA_UNKNOWN_WRONG, OA_UNKNOWN_REFUSED };
 enum oa_too_long { OA_TOO_LONG_CUT, OA_TOO_LONG_REFUSED };
@@ -358,6 +368,7 @@ enum oa_option_need {
     OA_NEEDS_FINAL_RATE = 1 << 5,   /* a schedule that ends at it */
     OA_NEEDS_FIRST_MOMENT = 1 << 6, /* an update rule that has one */
     OA_NEEDS_ADAMW = 1 << 7,
+    OA_NEEDS_ROTARY = 1 << 8,
 };
 struct oa_option_row {
     const char *section, *name, *key; /* key: "section.name" */

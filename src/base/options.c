@@ -111,6 +111,24 @@ static int option_choice_index(const char *choices, const char *text)
     return -1;
 }
 
+/* Choices that were a truth value once: its words are still read and written as it was, and none
+ * and all mean the same. */
+static bool was_truth_value(const char *choices)
+{
+    return strncmp(choices, "false|true|", 11) == 0;
+}
+
+static int parse_choice(const char *choices, const char *text)
+{
+    int i = option_choice_index(choices, text);
+    bool on;
+    if (i >= 0 || !was_truth_value(choices))
+        return i;
+    if (parse_bool(text, &on))
+        return on;
+    return option_choice_index("none|all", text);
+}
+
 /* Files with options are UTF-8. */
 static bool option_is_utf8(const char *text)
 {
@@ -142,7 +160,7 @@ static bool parse_value(struct oa_options *o, const struct oa_option_row *r, con
             *(bool *)value = i;
         return i >= 0 || parse_bool(text, value);
     case OA_OPTION_CHOICE:
-        i = option_choice_index(r->choices, text);
+        i = parse_choice(r->choices, text);
         if (i >= 0)
             *(int *)value = i;
         return i >= 0;
@@ -336,8 +354,9 @@ enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const ch
 void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
 {
     if (r->kind != OA_OPTION_WORDS) {
-        const char *mark =
-            r->kind == OA_OPTION_CHOICE ? "\"" : ""; /* no word of a choice needs escapes */
+        int choice = r->kind == OA_OPTION_CHOICE ? *(const int *)((const char *)o + r->offset) : 0;
+        bool bare = r->kind != OA_OPTION_CHOICE || (was_truth_value(r->choices) && choice < 2);
+        const char *mark = bare ? "" : "\""; /* no word of a choice needs escapes */
         oa_text_printf(out, "%s", mark);
         oa_option_print(o, r, out);
         oa_text_printf(out, "%s", mark);

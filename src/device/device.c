@@ -9,6 +9,12 @@ const char *const oa_binary_names[] = { OA_BINARY_KINDS(KIND) };
 #define KIND(id, name) #name "_gradient",
 const char *const oa_unary_gradient_names[] = { OA_UNARY_KINDS(KIND) };
 #undef KIND
+#define KIND(id, name) #name "_gated",
+const char *const oa_gated_names[] = { OA_UNARY_KINDS(KIND) };
+#undef KIND
+#define KIND(id, name) #name "_gated_gradient",
+const char *const oa_gated_gradient_names[] = { OA_UNARY_KINDS(KIND) };
+#undef KIND
 
 /* NULL: complete. */
 static const char *missing_operation(const struct oa_device_ops *ops)

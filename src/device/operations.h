@@ -12,7 +12,9 @@
  * and the CPU's table of kernels follow from it. Kind GELU is computed by the kernels gelu and
  * gelu_gradient (kernels.h), and so on. */
 
-#define OA_UNARY_KINDS(KIND) KIND(GELU, gelu) KIND(GELU_EXACT, gelu_exact) KIND(RELU, relu)
+#define OA_UNARY_KINDS(KIND)                                                                       \
+    KIND(GELU, gelu)                                                                               \
+    KIND(GELU_EXACT, gelu_exact) KIND(RELU, relu) KIND(RELU2, relu2) KIND(SILU, silu)
 #define OA_BINARY_KINDS(KIND) KIND(ADD, add) KIND(PRODUCT, product)
 #define KIND(id, name) OA_UNARY_##id,
 enum oa_unary { OA_UNARY_KINDS(KIND) };
@@ -22,7 +24,9 @@ enum oa_binary { OA_BINARY_KINDS(KIND) };
 #undef KIND
 extern const char *const oa_unary_names[],
     *const oa_unary_gradient_names[],
-        *const oa_binary_names[]; /* by kind: "gelu", "gelu_gradient", "add" */
+        *const oa_gated_names[], *const oa_gated_gradient_names[],
+                                     *const oa_binary_names[]; /* by kind: "gelu", "gelu_gradient",
+                                                                  "gelu_gated", "add" */
 
 /* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V ---- */
 
@@ -499,18 +503,28 @@ struct oa_head_repeat {
     void *dx;       /* act, like x, overwritten */
 };
 
-/* sum = x + dropout(branch) (branch may be NULL: sum = x, and need not be stored when it is x); y =
- * norm(sum). */
+/* Rotary positions of every token, in place; tables real [length, turned/2]. */
+struct oa_rotated_rows {
+    struct oa_rotation rotation; /* with the angles of position 0 */
+    long tokens, length;
+    double sign; /* −1: backward */
+    void *x;     /* act [tokens, ≥ heads·width] */
+    long ldx;
+};
+
+/* sum = x + scale·dropout(branch) (branch may be NULL: sum = x, and need not be stored when it is
+ * x); y = norm(sum), unless y is NULL. */
 struct oa_residual_norm {
     long rows, cols;
     const void *x, *branch;
     struct oa_dropout dropout;
+    double scale;
     void *sum;               /* act */
     const void *gain, *bias; /* real; may be NULL */
     double epsilon;
-    void *y, *mean, *rstd; /* act; real [rows]; mean NULL: root mean square norm (kernels.h) */
-    /* backward: dy of y, dsum of sum from later uses (may be NULL) → dx (overwritten), dbranch
-     * (NULL when no branch) */
+    void *y, *mean, *rstd; /* act; real [rows]; mean NULL: root mean square norm */
+    /* backward: dy of y, dsum of sum from later uses (may be NULL; without y it is all) → dx
+     * (overwritten), dbranch (NULL when no branch) */
     const void *dy, *dsum;
     void *dx, *dbranch, *dgain, *dbias;
 };

@@ -49,7 +49,10 @@ static void choose_explained_shape(struct oa_explanation *s, const struct oa_opt
         s->more_heads = true;
     }
     s->shape = oa_equal_heads_shape(width, heads, o->model_context);
-    s->shape.bias = o->model_bias;
+    if (o->model_head_width)
+        s->shape.head_width = s->shape.value_width = o->model_head_width;
+    s->shape.bias = o->model_bias != OA_BIASES_NONE;
+    s->shape.plain_output = o->model_bias == OA_BIASES_QKV;
 }
 
 enum oa_error oa_explanation_open(oa_context *c, const char *spec, const struct oa_options *o,

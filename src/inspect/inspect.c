@@ -25,10 +25,10 @@ static double *read_rows(struct watching *w, const oa_tensor *x)
     return out;
 }
 
-static double *read_angles(struct watching *w, const struct oa_layer *l, const void *table,
+static double *read_angles(struct watching *w, const struct oa_rotary *r, const void *table,
                            long rows)
 {
-    long count = rows * (l->shape.head_width / 2);
+    long count = rows * (r->width / 2);
     double *out =
         table && count ? oa_arena_take(&w->what->arena, (size_t)count * sizeof *out) : NULL;
     if (out)
@@ -59,8 +59,10 @@ static void watch_layer_input(void *argument, const struct oa_stack *s, const st
                                 .keys = in->keys,
                                 .length = in->keys,
                                 .words = in->words,
-                                .cosine = read_angles(w, l, in->cosine, rows),
-                                .sine = read_angles(w, l, in->sine, rows) };
+                                .cosine = read_angles(w, &in->rotary, in->rotary.cosine, rows),
+                                .sine = read_angles(w, &in->rotary, in->rotary.sine, rows),
+                                .turned = in->rotary.width,
+                                .interleaved = in->rotary.interleaved };
 }
 
 /* ---- maps and their numbers ---- */

@@ -57,6 +57,15 @@ MAGNITUDE(gate_swish)
         m[j] = 4 * fabs(a[o][j]);
 }
 
+CALL(silu, p->cols, x[0], x[1]);
+CALL(silu_gradient, p->cols, x[0], x[1], x[2]);
+
+MAGNITUDE(silu)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 4 * fabs(a[o][j]);
+}
+
 CALL(gate_swish_gradient, p->cols, x[0], x[1], x[2], x[3], x[4]);
 
 /* σ(b) + b σ(b)(1 − σ(b)) cancels on the left side. */
@@ -66,8 +75,24 @@ MAGNITUDE(gate_swish_gradient)
         m[j] = 4 * fabs(a[o][j]) + (o == 4 ? 4 * fabs(b[0][j] * b[2][j]) * (1 + fabs(b[1][j])) : 0);
 }
 
+/* σ and the bend cancel around −1.28; 1 − σ cancels in the plain version. */
+MAGNITUDE(silu_gradient)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 4 * fabs(b[1][j]) * (1 + fmin(fabs(b[0][j]), 100));
+}
+
 CALL(relu, p->cols, x[0], x[1]);
 CALL(relu_gradient, p->cols, x[0], x[1], x[2]);
+CALL(relu2, p->cols, x[0], x[1]);
+CALL(relu2_gradient, p->cols, x[0], x[1], x[2]);
+
+MAGNITUDE(relu2)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 2 * fabs(a[o][j]);
+}
+
 /* ---- dropout, rotation ---- */
 
 static const struct oa_stream dropout_stream = { 0x0123456789abcdefu, 0xfedcba9876543210u };
@@ -93,21 +118,34 @@ CALL(dropout_alike, p->cols, keep_values[p->variant], x[0], x[1]);
 CALL(normals, p->cols, p->variant / 2 ? 1 : 0.02, dropout_stream, dropout_first[p->variant & 1] / 2,
      x[0]);
 
+/* Variants: bit 0 backward, bit 1 interleaved, bit 2 heads with columns that do not turn. */
 static void rotate_shape(problem *p)
 {
     case_put(p, CASE_REAL, CASE_IN, FILL_FACTOR, 1, p->cols, p->cols);
     case_put(p, CASE_REAL, CASE_IN, FILL_CHANCE, 1, p->cols, p->cols);
-    case_put(p, CASE_ACT, CASE_BOTH, FILL_NORMAL, p->rows, 2 * p->cols, 2 * p->cols);
+    case_put(p, CASE_ACT, CASE_BOTH, FILL_NORMAL, p->rows, 2 * p->cols,
+             2 * p->cols + (p->variant & 4 ? 3 : 0));
 }
 
-CALL(rotate, p->rows, 2 * p->cols, x[0], x[1], p->variant ? -1 : 1, x[2]);
+static struct oa_rotation rotation_of(const problem *p, void *const *x)
+{
+    return (struct oa_rotation){ .heads = p->rows,
+                                 .width = p->operand[2].ld,
+                                 .turned = 2 * p->cols,
+                                 .interleaved = p->variant & 2,
+                                 .cosine = x[0],
+                                 .sine = x[1] };
+}
+
+CALL(rotate, &(struct oa_rotation[]){ rotation_of(p, x) }[0], p->variant & 1 ? -1 : 1, x[2]);
 
 MAGNITUDE(rotate)
 {
     for (long i = 0; i < p->rows; i++)
-        for (long j = 0; j < 2 * p->cols; j++)
-            m[at(p, o, i, j)] = 4 * (fabs(b[o][at(p, o, i, j % p->cols)]) +
-                                     fabs(b[o][at(p, o, i, j % p->cols + p->cols)]));
+        for (long j = 0; j < 2 * p->cols; j++) {
+            long other = p->variant & 2 ? j ^ 1 : (j + p->cols) % (2 * p->cols);
+            m[at(p, o, i, j)] = 4 * (fabs(b[o][at(p, o, i, j)]) + fabs(b[o][at(p, o, i, other)]));
+        }
 }
 
 static const struct kernel_case cases[] = {
@@ -135,6 +173,16 @@ static const struct kernel_case cases[] = {
       .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) } },
     { CASE(relu_gradient), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, VECTOR,
       .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) } },
+    { CASE(relu2), .variants = 1, .bear = ALL, VECTOR,
+      .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) }, .magnitude = relu2_magnitude },
+    { CASE(relu2_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, VECTOR,
+      .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) },
+      .magnitude = relu2_magnitude },
+    { CASE(silu), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, VECTOR,
+      .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) }, .magnitude = silu_magnitude },
+    { CASE(silu_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, VECTOR,
+      .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) },
+      .magnitude = silu_gradient_magnitude },
     { CASE(dropout), .variants = 8, .bear = ALL, .exact = true, .same = { 0, 1 }, VECTOR,
       .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) } },
     { CASE(dropout_tile), .variants = 8, .bear = ALL, .exact = true, MATRIX,
@@ -142,7 +190,7 @@ static const struct kernel_case cases[] = {
     { CASE(dropout_alike), .variants = 2, .bear = ALL, .exact = true, VECTOR,
       .shape = dropout_alike_shape },
     { CASE(normals), .variants = 4, .exact = true, VECTOR, .operand = { ROW(REAL, OUT, NORMAL) } },
-    { CASE(rotate), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 12,
+    { CASE(rotate), .variants = 8, .bear = BEAR_TINY, .matrix = true, .bench_rows = 12,
       .bench_cols = 32, .shape = rotate_shape, .magnitude = rotate_magnitude },
 };
 

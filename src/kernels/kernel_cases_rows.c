@@ -5,6 +5,7 @@
 CALL(act_from_real, p->cols, x[0], x[1]);
 CALL(real_from_act, p->cols, x[0], x[1]);
 CALL(add, p->cols, x[0], x[1], x[2]);
+CALL(add_scaled, p->cols, 0.625, p->variant ? NULL : x[0], x[1], x[2]);
 CALL(add_to_real, p->cols, 0.625, x[0], x[1]);
 CALL(axpy, p->cols, 0.625, x[0], x[1]);
 
@@ -12,6 +13,12 @@ MAGNITUDE(axpy)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = 2 * (fabs(b[0][j]) + fabs(b[1][j]));
+}
+
+MAGNITUDE(add_scaled)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 2 * ((p->variant ? 0 : fabs(b[0][j])) + fabs(b[1][j]));
 }
 
 ASK(dot, p->cols, x[0], x[1]);
@@ -55,6 +62,9 @@ static const struct kernel_case cases[] = {
       .operand = { ROW(ACT, IN, NORMAL), ROW(REAL, OUT, NORMAL) } },
     { CASE(add), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, VECTOR,
       .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) } },
+    { CASE(add_scaled), .variants = 2, .bear = ALL, .same = { 1, 2 }, VECTOR,
+      .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) },
+      .magnitude = add_scaled_magnitude },
     { CASE(add_to_real), .variants = 1, .bear = ALL, VECTOR,
       .operand = { ROW(ACT, IN, NORMAL), ROW(REAL, BOTH, NORMAL) }, .magnitude = axpy_magnitude },
     { CASE(axpy), .variants = 1, .bear = ALL, VECTOR,

@@ -73,6 +73,14 @@ enum oa_random_feature { OA_RANDOM_EXP, OA_RANDOM_HYPERBOLIC, OA_RANDOM_TRIG, OA
 /* Weights of logits that are no softmax (weigh_tile). */
 enum oa_weighing { OA_WEIGH_SIGMOID, OA_WEIGH_SPARSEMAX, OA_WEIGH_ENTMAX };
 
+/* Rotary positions (Su et al. 2021) of one token: the first `turned` columns of each head turn in
+ * pairs, (c, c + turned/2), or interleaved (2c, 2c + 1). cosine, sine: real [turned/2]. */
+struct oa_rotation {
+    long heads, width, turned; /* width: of a head */
+    bool interleaved;
+    const void *cosine, *sine;
+};
+
 enum { OA_LANES = 16 };
 
 struct oa_kernels {
@@ -114,6 +122,8 @@ struct oa_kernels {
     void (*real_from_act)(long n, const void *x, void *y);
     void (*add)(long n, const void *x, const void *y,
                 void *sum); /* act + act → act, in place allowed */
+    void (*add_scaled)(long n, double a, const void *x, const void *y,
+                       void *z); /* act z = x + a·y; x NULL: a·y; in place allowed */
     void (*add_to_real)(long n, double a, const void *x, void *y); /* y real += a · x act */
     void (*axpy)(long n, double a, const void *x, void *y);        /* y real += a · x real */
     double (*dot)(long n, const void *x, const void *y); /* real · real, summed in double */
@@ -140,6 +150,10 @@ struct oa_kernels {
                                 void *db);
     void (*relu)(long n, const void *x, void *y);
     void (*relu_gradient)(long n, const void *x, const void *dy, void *dx); /* relu'(0) = 0 */
+    void (*relu2)(long n, const void *x, void *y); /* act; relu(x)² (So et al. 2021) */
+    void (*relu2_gradient)(long n, const void *x, const void *dy, void *dx);
+    void (*silu)(long n, const void *x, void *y); /* act; x·σ(x) */
+    void (*silu_gradient)(long n, const void *x, const void *dy, void *dx);
     /* y = x·u/keep, u[i] = 1 when word (first+i)%4 of oa_random_block(s, (first+i)/4) < keep·2³²;
      * the backward pass is the same call on the gradient. In place. first is a multiple of 4. */
     void (*dropout)(long n, struct oa_stream s, uint64_t first, double keep, const void *x,
@@ -154,11 +168,8 @@ struct oa_kernels {
     /* Real x[i] = scale·oa_random_normal(s, first + i), the same bits in every version; first is
      * even. */
     void (*normals)(long n, double scale, struct oa_stream s, uint64_t first, void *x);
-    void (*rotate)(long heads, long width, const void *cosine, const void *sine, double sign,
-                   void *x);
-    /* rotary positions (Su et al. 2021) of one token: each head's first and second half form the
-     * pairs; cosine, sine: real [width/2]; sign = −1 is the inverse (and the backward pass). In
-     * place. */
+    /* Rotary positions of one token; sign = −1 is the inverse (and the backward pass). In place. */
+    void (*rotate)(const struct oa_rotation *r, double sign, void *x);
 
     /* ---- norms ----  y = (x − mean)·rstd·gain + bias, rstd = 1/√(variance + ε); x, y act [rows,
      * cols], contiguous; gain and bias may be NULL. mean NULL: root mean square norm (Zhang &

@@ -55,6 +55,14 @@ static void add(long n, const void *x, const void *y, void *sum)
         out[i] = STORE(LOAD(a[i]) + LOAD(b[i]));
 }
 
+static void add_scaled(long n, double a, const void *x, const void *y, void *z)
+{
+    const ACT *from = x, *more = y;
+    ACT *out = z;
+    for (long i = 0; i < n; i++)
+        out[i] = STORE((from ? LOAD(from[i]) : 0) + (REAL)a * LOAD(more[i]));
+}
+
 static void add_to_real(long n, double a, const void *x, void *y)
 {
     const ACT *from = x;
@@ -228,6 +236,23 @@ static void gate_swish_gradient(long n, const void *a, const void *b, const void
     }
 }
 
+static void silu(long n, const void *x, void *y)
+{
+    gate(n, x, x, y);
+}
+
+/* d/dx xσ(x) = σ(x)(1 + x(1 − σ(x))). */
+static void silu_gradient(long n, const void *x, const void *dy, void *dx)
+{
+    const ACT *from = x, *gradient = dy;
+    ACT *to = dx;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(from[i]), s = sigmoid(v);
+        REAL bend = s == 0 || 1 - s == 0 ? 0 : v * (1 - s); /* 0·∞ far out */
+        to[i] = STORE(LOAD(gradient[i]) * s * (1 + bend));
+    }
+}
+
 static void relu(long n, const void *x, void *y)
 {
     const ACT *from = x;
@@ -244,6 +269,24 @@ static void relu_gradient(long n, const void *x, const void *dy, void *dx)
     ACT *to = dx;
     for (long i = 0; i < n; i++)
         to[i] = STORE(LOAD(from[i]) > 0 ? LOAD(gradient[i]) : 0);
+}
+
+static void relu2(long n, const void *x, void *y)
+{
+    const ACT *from = x;
+    ACT *to = y;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(from[i]);
+        to[i] = STORE(v <= 0 ? 0 : v * v); /* NaN stays NaN */
+    }
+}
+
+static void relu2_gradient(long n, const void *x, const void *dy, void *dx)
+{
+    const ACT *from = x, *gradient = dy;
+    ACT *to = dx;
+    for (long i = 0; i < n; i++)
+        to[i] = STORE(LOAD(from[i]) > 0 ? 2 * LOAD(from[i]) * LOAD(gradient[i]) : 0);
 }
 
 /* ---- dropout ---- */
@@ -299,22 +342,21 @@ static void normals(long n, double scale, struct oa_stream s, uint64_t first, vo
     }
 }
 
-static void rotate(long heads, long width, const void *cosine, const void *sine, double sign,
-                   void *x)
+static void rotate(const struct oa_rotation *r, double sign, void *x)
 {
-    const REAL *c = cosine, *s = sine;
-    long half = width / 2;
-    for (long h = 0; h < heads; h++) {
-        ACT *a = (ACT *)x + h * width, *b = a + half;
+    const REAL *c = r->cosine, *s = r->sine;
+    long half = r->turned / 2, step = r->interleaved ? 2 : 1, apart = r->interleaved ? 1 : half;
+    for (long h = 0; h < r->heads; h++) {
+        ACT *a = (ACT *)x + h * r->width, *b = a + apart;
         for (long j = 0; j < half; j++) {
-            REAL p = LOAD(a[j]), q = LOAD(b[j]), turn = (REAL)sign * s[j];
-            a[j] = STORE(p * c[j] - q * turn);
-            b[j] = STORE(q * c[j] + p * turn);
+            REAL p = LOAD(a[j * step]), q = LOAD(b[j * step]), turn = (REAL)sign * s[j];
+            a[j * step] = STORE(p * c[j] - q * turn);
+            b[j * step] = STORE(q * c[j] + p * turn);
         }
     }
 }
 
-/* ---- layer norm ---- */
+/* ---- norms ---- */
 
 static void norm(long rows, long cols, const void *x, const void *gain, const void *bias,
                  double epsilon, void *y, void *mean, void *rstd)

@@ -139,6 +139,17 @@ INLINE v_float v_abs(v_float a)
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
+/* x0 x0 x1 x1 … of the first half. */
+INLINE v_float v_doubled(v_float a)
+{
+    return _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+}
+
+INLINE v_float v_swapped(v_float a) /* neighbours */
+{
+    return _mm256_permute_ps(a, 0xb1);
+}
+
 INLINE v_float v_round(v_float a)
 {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

@@ -183,6 +183,18 @@ INLINE v_float v_abs(v_float a)
     return _mm512_abs_ps(a);
 }
 
+/* x0 x0 x1 x1 … of the first half. */
+INLINE v_float v_doubled(v_float a)
+{
+    const __m512i order = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(order, a);
+}
+
+INLINE v_float v_swapped(v_float a) /* neighbours */
+{
+    return _mm512_permute_ps(a, 0xb1);
+}
+
 INLINE v_float v_round(v_float a) /* to the nearest integer */
 {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

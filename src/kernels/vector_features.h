@@ -211,6 +211,33 @@ static void weigh_sums(enum oa_weighing w, long rows, long cols, const void *p, 
     }
 }
 
+INLINE void silu_lanes(long at, long lanes, const ACT *x, ACT *y)
+{
+    v_float v = act_load(x + at, lanes), q, above = sigmoid_above(v, &q);
+    act_store(y + at, v_mul(v, sigmoid_of(v, above, q)), lanes);
+}
+
+static void silu(long n, const void *x, void *y)
+{
+    EACH(n, silu_lanes, x, y)
+}
+
+#define SILU_FLAT 100.0f /* beyond, the slope is 0 or 1 in float */
+
+/* σ(x) + x·q σ(|x|)², q = e^{−|x|}. */
+INLINE void silu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_float v = act_load(x + at, lanes);
+    v_float in = v_max(v_set(-SILU_FLAT), v_min(v_set(SILU_FLAT), v)), q, /* NaN stays */
+        above = sigmoid_above(in, &q);
+    v_float bend = v_mul(in, v_mul(v_mul(q, above), above));
+    act_store(dx + at, v_mul(act_load(dy + at, lanes), v_add(sigmoid_of(in, above, q), bend)),
+              lanes);
+}
+
+static void silu_gradient(long n, const void *x, const void *dy,
+                          void *dx){ EACH(n, silu_gradient_lanes, x, dy, dx) }
+
 /* ---- positions as angles, polynomials ---- */
 
 INLINE void place_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x,

@@ -74,6 +74,18 @@ INLINE void add_lanes(long at, long lanes, const ACT *x, const ACT *y, ACT *sum)
 
 static void add(long n, const void *x, const void *y, void *sum){ EACH(n, add_lanes, x, y, sum) }
 
+INLINE void add_scaled_lanes(long at, long lanes, v_float a, const ACT *x, const ACT *y, ACT *z)
+{
+    v_float base = x ? act_load(x + at, lanes) : v_set(0);
+    act_store(z + at, v_fma(a, act_load(y + at, lanes), base), lanes);
+}
+
+static void add_scaled(long n, double a, const void *x, const void *y, void *z)
+{
+    v_float factor = v_set((float)a);
+    EACH(n, add_scaled_lanes, factor, x, y, z)
+}
+
 INLINE void add_to_real_lanes(long at, long lanes, v_float a, const ACT *x, float *y)
 {
     v_store(y + at, v_fma(a, act_load(x + at, lanes), v_load(y + at, lanes)), lanes);
@@ -246,9 +258,26 @@ INLINE void relu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy
     act_store(dx + at, v_keep(on, act_load(dy + at, lanes)), lanes);
 }
 
-static void relu_gradient(long n, const void *x, const void *dy, void *dx)
+static void relu_gradient(long n, const void *x, const void *dy,
+                          void *dx){ EACH(n, relu_gradient_lanes, x, dy, dx) }
+
+INLINE void relu2_lanes(long at, long lanes, const ACT *x, ACT *y)
 {
-    EACH(n, relu_gradient_lanes, x, dy, dx)
+    v_float r = relu_of(act_load(x + at, lanes));
+    act_store(y + at, v_mul(r, r), lanes);
+}
+
+static void relu2(long n, const void *x, void *y){ EACH(n, relu2_lanes, x, y) }
+
+INLINE void relu2_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_float v = act_load(x + at, lanes), g = act_load(dy + at, lanes);
+    act_store(dx + at, v_keep(v_less(v_set(0), v), v_mul(v_add(v, v), g)), lanes);
+}
+
+static void relu2_gradient(long n, const void *x, const void *dy, void *dx)
+{
+    EACH(n, relu2_gradient_lanes, x, dy, dx)
 }
 
 /* ---- dropout ---- */
@@ -347,17 +376,41 @@ INLINE void rotate_lanes(long at, long lanes, const float *cosine, const float *
     act_store(b + at, v_fma(p, s, v_mul(q, c)), lanes);
 }
 
-static void rotate(long heads, long width, const void *cosine, const void *sine, double sign,
-                   void *x)
+/* Neighbours as pairs: y = x·[c, c] + swapped x·[−s, s]. */
+INLINE void rotate_pairs_lanes(long at, long lanes, const float *cosine, const float *sine,
+                               v_float sign, ACT *x)
 {
-    v_float turn = v_set((float)sign);
-    for (long h = 0; h < heads; h++) {
-        ACT *head = (ACT *)x + h * width, *second = head + width / 2;
-        EACH(width / 2, rotate_lanes, cosine, sine, turn, head, second)
+    long pairs = lanes / 2;
+    v_float c = v_doubled(v_load(cosine + at / 2, pairs)),
+            s = v_mul(sign, v_doubled(v_load(sine + at / 2, pairs)));
+    v_float p = act_load(x + at, lanes);
+    act_store(x + at, v_fma(v_swapped(p), s, v_mul(p, c)), lanes);
+}
+
+static void rotate_pairs(const struct oa_rotation *r, double sign, void *x)
+{
+    static const float signs[16] = { -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1 };
+    v_float turn = v_mul(v_set((float)sign), v_load(signs, W));
+    for (long h = 0; h < r->heads; h++) {
+        ACT *head = (ACT *)x + h * r->width;
+        EACH(r->turned, rotate_pairs_lanes, r->cosine, r->sine, turn, head)
     }
 }
 
-/* ---- layer norm ---- */
+static void rotate(const struct oa_rotation *r, double sign, void *x)
+{
+    v_float turn = v_set((float)sign);
+    if (r->interleaved) {
+        rotate_pairs(r, sign, x);
+        return;
+    }
+    for (long h = 0; h < r->heads; h++) {
+        ACT *head = (ACT *)x + h * r->width, *second = head + r->turned / 2;
+        EACH(r->turned / 2, rotate_lanes, r->cosine, r->sine, turn, head, second)
+    }
+}
+
+/* ---- norms ---- */
 
 /* Some rows at a time, each with the bits that it has alone: what follows the sums of a row waits
  * for them, and the other rows do not. */

@@ -60,6 +60,12 @@ double oa_embedding_deviation(const struct oa_options *o)
     return o->model_scale_embedding ? 1 / sqrt((double)o->model_width) : OA_EMBEDDING_DEVIATION;
 }
 
+double oa_embedding_factor(const struct oa_options *o)
+{
+    double root = o->model_scale_embedding ? sqrt((double)o->model_width) : 1;
+    return o->model_embedding_scale * root;
+}
+
 /* ---- incompatible options ---- */
 
 static enum oa_error form_check_stacks(oa_context *c, const struct oa_model_form *f)
@@ -124,11 +130,51 @@ static enum oa_error form_check_pool(oa_context *c, const struct oa_model_form *
     return OA_OK;
 }
 
+static enum oa_error form_check_output(oa_context *c, const struct oa_model_form *f,
+                                       const struct oa_options *o)
+{
+    static const char tokens[] = "models of tokens";
+    if (f->output == OA_OUTPUT_TOKENS)
+        return OA_OK;
+    if (!o->model_tie_output)
+        return form_refuse_option(c, f, "model.tie_output", "false", tokens);
+    return o->model_output_bias ? form_refuse_option(c, f, "model.output_bias", "true", tokens)
+                                : OA_OK;
+}
+
+static enum oa_error form_check_parallel(oa_context *c, const struct oa_model_form *f,
+                                         const struct oa_options *o)
+{
+    if (o->model_parallel && f->encoder && f->decoder)
+        return form_refuse_option(c, f, "model.parallel", "true", "models of one stack");
+    if (o->model_parallel && o->model_norm == OA_NORM_POST)
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "model.parallel = true with model.norm = post: each sum would have a norm of "
+            "its own; use pre, both or branch");
+    return OA_OK;
+}
+
+long oa_head_width(const struct oa_options *o)
+{
+    return o->model_head_width ? o->model_head_width : o->model_width / o->model_heads;
+}
+
+enum oa_error oa_check_heads(oa_context *c, const struct oa_options *o)
+{
+    if (o->model_head_width || o->model_width % o->model_heads == 0)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "model.heads = %ld does not divide model.width = %ld",
+                   o->model_heads, o->model_width);
+}
+
 enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
                             const struct oa_options *o)
 {
     OA_TRY(form_check_stacks(c, f));
     OA_TRY(form_check_pool(c, f, o));
+    OA_TRY(form_check_output(c, f, o));
+    OA_TRY(form_check_parallel(c, f, o));
     if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
         return form_refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,
                                   "classes and tokens");

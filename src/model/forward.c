@@ -34,9 +34,7 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
     long first = state ? state->self[0]->tokens : 0;
     oa_tape_at(t, NULL, "embedding", -1);
     struct oa_embedding_tables tables = { s->embedding, p->table, s->segment,
-                                          o->model_scale_embedding ? sqrt((double)o->model_width)
-                                                                   : 1,
-                                          embed_patches(t, s, in) };
+                                          oa_embedding_factor(o), embed_patches(t, s, in) };
     struct oa_stack_input x = { .x = oa_embed(t, in->ids, in->segments, in->rows * in->length,
                                               in->length, first, &tables, o->model_dropout),
                                 .memory = memory ? memory->x : NULL,
@@ -46,8 +44,7 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
                                 .words = in->words,
                                 .lengths = in->lengths,
                                 .memory_lengths = memory ? memory->lengths : NULL,
-                                .cosine = p->cosine ? p->cosine->value : NULL,
-                                .sine = p->sine ? p->sine->value : NULL,
+                                .rotary = oa_positions_rotary(p),
                                 .dropout = o->model_dropout,
                                 .attention_dropout = o->model_attention_dropout,
                                 .state = batched ? NULL : state,
@@ -196,7 +193,7 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
     else if (m->form.encoder) /* the plan device */
         hidden =
             oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
-    return oa_linear_loss_op(t, hidden, m->embedding, NULL, targets);
+    return oa_linear_loss_op(t, hidden, m->output, m->output_bias, targets);
 }
 
 static double forward_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
@@ -212,8 +209,8 @@ static double forward_loss(oa_tape *t, struct oa_model *m, const struct oa_batch
         targets->id = batch->label;
     else
         targets->value = batch->value;
-    return oa_linear_loss_op(t, forward_pool(t, m, hidden, batch), m->classifier,
-                             m->classifier_bias, targets);
+    return oa_linear_loss_op(t, forward_pool(t, m, hidden, batch), m->output, m->output_bias,
+                             targets);
 }
 
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale)
@@ -264,7 +261,7 @@ static enum oa_error forward_read_outputs(oa_tape *t, struct oa_model *m,
     oa_tensor *pooled = hidden ? forward_pool(t, m, hidden, batch) : NULL;
     const void *rows = pooled ? oa_model_logits(t, m, pooled, 0, pooled->rows) : NULL;
     OA_TRY(oa_status(m->context));
-    long count = batch->rows * m->classifier->dim[0];
+    long count = batch->rows * m->output->dim[0];
     struct oa_view v;
     const void *host = oa_view_open(&v, m->device, rows,
                                     (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);

@@ -7,11 +7,12 @@
  *     encoder-decoder        source → embedding … → encoder → memory of the decoder;
  *                            target → embedding … → decoder → tied output
  *
- * Input and output share the embedding (Press & Wolf 2017), and so does the source unless
- * model.share_embeddings is false. Image patches are embedded by a linear map of their pixels
- * (Dosovitskiy et al. 2021), with the embedding of their id as its bias. Parameter names:
- * embedding.weight, source_embedding.weight, segment.weight, patch.weight, position.weight,
- * rotary.cosine, rotary.sine, those of the stacks, classifier.weight, classifier.bias. With two
+ * Input and output share the embedding (Press & Wolf 2017) unless model.tie_output is false, and so
+ * does the source unless model.share_embeddings is. Image patches are embedded by a linear map of
+ * their pixels (Dosovitskiy et al. 2021), with the embedding of their id as its bias. Parameter
+ * names: embedding.weight, source_embedding.weight, segment.weight, patch.weight, position.weight,
+ * rotary.cosine, rotary.sine, those of the stacks, output.weight, output.bias of models of tokens
+ * that have them, classifier.weight, classifier.bias of others. With two
  * stacks, position tables are prefixed with the role: encoder.position.weight. */
 #ifndef ORTHANT_MODEL_H
 #define ORTHANT_MODEL_H
@@ -43,17 +44,23 @@ unsigned oa_form_stacks(const struct oa_model_form *f);
 /* Refuses impossible forms, and options that have no effect on this one. */
 enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
                             const struct oa_options *o);
+/* Whether heads have a width: model.head_width, or model.heads divides model.width. */
+enum oa_error oa_check_heads(oa_context *c, const struct oa_options *o);
+long oa_head_width(const struct oa_options *o);
 
 /* Standard deviation of initial embeddings and learned positions: GPT-2's, or D^(−1/2) with
  * model.scale_embedding (Vaswani et al. 2017: embeddings times √D). */
 #define OA_EMBEDDING_DEVIATION 0.02
 double oa_embedding_deviation(const struct oa_options *o);
+double oa_embedding_factor(const struct oa_options *o); /* of the tokens' */
 
 /* positions.c: model.position; all NULL for none. */
 struct oa_positions {
     struct oa_parameter *table;         /* [N, D], added to the embeddings */
-    struct oa_parameter *cosine, *sine; /* rotary angles [N, K/2] */
+    struct oa_parameter *cosine, *sine; /* rotary angles [N, width/2] */
+    bool interleaved;                   /* their pairs */
 };
+struct oa_rotary oa_positions_rotary(const struct oa_positions *p);
 /* length: N; prefix: of the parameter names. */
 enum oa_error oa_positions_open(oa_context *c, const struct oa_options *o, long length,
                                 const char *prefix, struct oa_store *s, struct oa_positions *out);
@@ -71,8 +78,8 @@ struct oa_model {
     struct oa_parameter *patch;            /* [D, pixels], image encoders; else NULL */
     struct oa_parameter *source_embedding; /* `embedding` if shared */
     struct oa_positions positions, source_positions;
-    struct oa_parameter *classifier,
-        *classifier_bias; /* [classes or 1, D]; NULL: OA_OUTPUT_TOKENS */
+    struct oa_parameter *output;      /* [outputs, D]; `embedding` if tied */
+    struct oa_parameter *output_bias; /* or NULL */
     const struct oa_attention_hook
         *hook; /* called after each attention layer of a forward pass; or NULL */
 };

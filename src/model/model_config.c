@@ -116,7 +116,7 @@ static enum oa_error config_read(oa_context *c, const char *path, json_t *root,
         return OA_NO_MEMORY;
     enum oa_error e = oa_options_from_json(c, options, path, text);
     oa_free(text);
-    if (e == OA_OK && options->model_width % options->model_heads)
+    if (e == OA_OK && !options->model_head_width && options->model_width % options->model_heads)
         e = oa_fail(c, OA_ARGUMENT, "%s: model.heads = %ld does not divide model.width = %ld", path,
                     options->model_heads, options->model_width);
     if (e != OA_ARGUMENT)

@@ -11,8 +11,8 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                             long first, long rows)
 {
     struct oa_device *d = m->device;
-    struct oa_parameter *w = m->classifier ? m->classifier : m->embedding;
-    const struct oa_parameter *b = m->classifier_bias;
+    struct oa_parameter *w = m->output;
+    const struct oa_parameter *b = m->output_bias;
     struct oa_gemm g = { .m = rows,
                          .n = w->dim[0],
                          .k = hidden->cols,

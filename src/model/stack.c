@@ -3,6 +3,13 @@
 
 #include <math.h>
 
+_Static_assert((int)OA_ACTIVATION_GELU == (int)OA_UNARY_GELU &&
+                   (int)OA_ACTIVATION_GELU_EXACT == (int)OA_UNARY_GELU_EXACT &&
+                   (int)OA_ACTIVATION_RELU == (int)OA_UNARY_RELU &&
+                   (int)OA_ACTIVATION_RELU2 == (int)OA_UNARY_RELU2 &&
+                   (int)OA_ACTIVATION_SILU == (int)OA_UNARY_SILU,
+               "words of model.activation in the order of OA_UNARY_KINDS");
+
 /* ---- parameters ---- */
 
 struct oa_parameter *oa_add_matrix(struct oa_store *s, const char *name, long rows, long cols,
@@ -38,29 +45,52 @@ static const char *stack_name_of(const struct stack_builder *b, const char *what
     return out;
 }
 
-/* shift: NULL in models without biases. */
-static void stack_add_norm(const struct stack_builder *b, const char *what,
-                           struct oa_parameter **scale, struct oa_parameter **shift)
+static void stack_add_norm(const struct stack_builder *b, const char *what, struct oa_norm *out)
 {
+    const struct oa_stack_shape *s = b->shape;
     char weight[160], bias[160];
     snprintf(weight, sizeof weight, "%s%s.weight", b->prefix, what);
     snprintf(bias, sizeof bias, "%s%s.bias", b->prefix, what);
-    *scale = oa_add_vector(b->store, weight, b->shape->width, OA_INIT_ONE);
-    *shift = b->shape->bias ? oa_add_vector(b->store, bias, b->shape->width, OA_INIT_ZERO) : NULL;
+    *out = (struct oa_norm){ .rms = s->norm == OA_NORM_RMS, .epsilon = s->epsilon };
+    if (s->gain)
+        out->gain = oa_add_vector(b->store, weight, s->width, OA_INIT_ONE);
+    if (s->gain && !out->rms && s->bias == OA_BIASES_ALL)
+        out->bias = oa_add_vector(b->store, bias, s->width, OA_INIT_ZERO);
+}
+
+/* Where both exist, that of the output is WHAT.out. */
+static void stack_add_branch_norms(const struct stack_builder *b, const char *what,
+                                   struct oa_branch_norms *out)
+{
+    enum oa_norm_place place = b->shape->place;
+    char second[64];
+    snprintf(second, sizeof second, "%s%s", what, place == OA_NORM_BOTH ? ".out" : "");
+    out->reads = place == OA_NORM_PRE || place == OA_NORM_BOTH;
+    out->writes = place != OA_NORM_PRE;
+    if (out->reads)
+        stack_add_norm(b, what, &out->in);
+    if (out->writes)
+        stack_add_norm(b, second, &out->out);
 }
 
 static struct oa_parameter *stack_add_bias(const struct stack_builder *b, const char *what, long n)
 {
     char name[160];
-    return b->shape->bias ? oa_add_vector(b->store, stack_name_of(b, what, name), n, OA_INIT_ZERO)
-                          : NULL;
+    return b->shape->bias == OA_BIASES_ALL
+               ? oa_add_vector(b->store, stack_name_of(b, what, name), n, OA_INIT_ZERO)
+               : NULL;
 }
 
 /* Scale of the initial output matrices of branches, so that the sum of all branches has the
- * standard deviation of one (GPT-2). Post-norm does not need it. */
-static double residual_scale(const struct oa_stack_shape *s)
+ * standard deviation of one (GPT-2). Branches that end with a norm do not need it. */
+static double initial_branch_scale(const struct oa_stack_shape *s)
 {
-    return s->post_norm ? 1 : 1 / sqrt((s->cross ? 3 : 2) * (double)s->layers);
+    return s->place != OA_NORM_PRE ? 1 : 1 / sqrt((s->cross ? 3 : 2) * (double)s->layers);
+}
+
+static long stack_head_width(const struct oa_stack_shape *s)
+{
+    return s->head_width ? s->head_width : s->width / s->heads;
 }
 
 static enum oa_error stack_add_attention(oa_context *c, const struct stack_builder *b, int layer,
@@ -70,14 +100,15 @@ static enum oa_error stack_add_attention(oa_context *c, const struct stack_build
     char prefix[160];
     struct oa_layer_shape shape = { .width = s->width,
                                     .heads = s->heads,
-                                    .head_width = s->width / s->heads,
-                                    .value_width = s->width / s->heads,
+                                    .head_width = stack_head_width(s),
+                                    .value_width = stack_head_width(s),
                                     .length = s->length,
                                     .memory_length = cross ? s->memory_length : s->length,
                                     .causal = s->causal && !cross,
                                     .cross = cross,
-                                    .bias = s->bias,
-                                    .init_scale = residual_scale(s) };
+                                    .bias = s->bias != OA_BIASES_NONE,
+                                    .plain_output = s->bias == OA_BIASES_QKV,
+                                    .init_scale = initial_branch_scale(s) };
     stack_name_of(b, cross ? "cross_attention." : "attention.", prefix);
     return oa_layer_open(c, cross ? s->cross : s->attention, layer, &shape, b->store, prefix, out);
 }
@@ -85,11 +116,16 @@ static enum oa_error stack_add_attention(oa_context *c, const struct stack_build
 static void stack_add_ffn(const struct stack_builder *b, struct oa_block *block)
 {
     const struct oa_stack_shape *s = b->shape;
-    double in = 1 / sqrt((double)s->width), out = residual_scale(s) / sqrt((double)s->ffn);
+    double in = 1 / sqrt((double)s->width), out = initial_branch_scale(s) / sqrt((double)s->ffn);
     char name[160];
     block->in =
         oa_add_matrix(b->store, stack_name_of(b, "ffn.in.weight", name), s->ffn, s->width, in);
     block->in_bias = stack_add_bias(b, "ffn.in.bias", s->ffn);
+    if (s->gated) {
+        block->gate = oa_add_matrix(b->store, stack_name_of(b, "ffn.gate.weight", name), s->ffn,
+                                    s->width, in);
+        block->gate_bias = stack_add_bias(b, "ffn.gate.bias", s->ffn);
+    }
     block->out =
         oa_add_matrix(b->store, stack_name_of(b, "ffn.out.weight", name), s->width, s->ffn, out);
     block->out_bias = stack_add_bias(b, "ffn.out.bias", s->width);
@@ -99,13 +135,13 @@ static enum oa_error stack_add_block(oa_context *c, struct stack_builder *b, int
                                      struct oa_block *block)
 {
     snprintf(b->prefix, sizeof b->prefix, "%s.layers.%d.", b->shape->role, layer);
-    stack_add_norm(b, "attention_norm", &block->attention_norm, &block->attention_norm_bias);
+    stack_add_branch_norms(b, "attention_norm", &block->attention_norm);
     OA_TRY(stack_add_attention(c, b, layer, false, &block->attention));
     if (b->shape->cross) {
-        stack_add_norm(b, "cross_norm", &block->cross_norm, &block->cross_norm_bias);
+        stack_add_branch_norms(b, "cross_norm", &block->cross_norm);
         OA_TRY(stack_add_attention(c, b, layer, true, &block->cross));
     }
-    stack_add_norm(b, "ffn_norm", &block->ffn_norm, &block->ffn_norm_bias);
+    stack_add_branch_norms(b, "ffn_norm", &block->ffn_norm);
     stack_add_ffn(b, block);
     return oa_status(c);
 }
@@ -121,8 +157,10 @@ enum oa_error oa_stack_open(oa_context *c, const struct oa_stack_shape *shape,
     for (int i = 0; i < shape->layers; i++)
         OA_TRY(stack_add_block(c, &b, i, &out->block[i]));
     snprintf(b.prefix, sizeof b.prefix, "%s.", shape->role);
-    if (!shape->post_norm)
-        stack_add_norm(&b, "norm", &out->norm, &out->norm_bias);
+    if (shape->embedding_norm)
+        stack_add_norm(&b, "embedding_norm", &out->embedding_norm);
+    if (shape->place != OA_NORM_POST)
+        stack_add_norm(&b, "norm", &out->norm);
     return oa_status(c);
 }
 
@@ -138,38 +176,45 @@ void oa_stack_close(struct oa_stack *s)
 
 /* ---- forward ---- */
 
-/* The residual stream x, and the newest branch, which the next norm adds to it. */
+/* The residual stream x, and the newest branch, which is added to it where x is read next. */
 struct residual_stream {
     const struct oa_stack *stack;
     const struct oa_stack_input *in;
     oa_tensor *x, *branch;
 };
 
-static oa_tensor *stack_norm(oa_tape *t, struct residual_stream *f, struct oa_parameter *scale,
-                             struct oa_parameter *shift)
+/* The norm of the sum of both, or without a norm the sum. */
+static oa_tensor *stream_read(oa_tape *t, struct residual_stream *f, const struct oa_norm *norm)
 {
-    return oa_residual_norm_op(t, f->x, f->branch, f->in->dropout, scale, shift, &f->x);
-}
-
-/* Pre-norm: the normalised stream; post-norm: the stream. */
-static oa_tensor *branch_input(oa_tape *t, struct residual_stream *f, const char *place, int layer,
-                               struct oa_parameter *scale, struct oa_parameter *shift)
-{
-    if (f->stack->shape.post_norm)
+    oa_tensor *branch = f->branch;
+    f->branch = NULL;
+    if (!branch && !norm)
         return f->x;
-    oa_tape_at(t, f->stack->shape.role, place, layer);
-    return stack_norm(t, f, scale, shift);
+    return oa_residual_norm_op(t, f->x, branch, f->in->dropout, f->stack->shape.residual_scale,
+                               norm, &f->x);
 }
 
-/* Adds a branch. Post-norm: the normalised sum becomes the stream. */
-static void branch_output(oa_tape *t, struct residual_stream *f, const char *place, int layer,
-                          struct oa_parameter *scale, struct oa_parameter *shift, oa_tensor *branch)
+static oa_tensor *branch_input(oa_tape *t, struct residual_stream *f, const char *place, int layer,
+                               const struct oa_branch_norms *n)
 {
-    f->branch = branch;
-    if (!f->stack->shape.post_norm)
-        return;
     oa_tape_at(t, f->stack->shape.role, place, layer);
-    f->x = stack_norm(t, f, scale, shift);
+    return stream_read(t, f, n->reads ? &n->in : NULL);
+}
+
+/* Adds a branch, or its norm. Post-norm: the norm of the sum becomes the stream. */
+static void branch_output(oa_tape *t, struct residual_stream *f, const char *place, int layer,
+                          const struct oa_branch_norms *n, oa_tensor *branch)
+{
+    oa_tensor *same;
+    oa_tape_at(t, f->stack->shape.role, place, layer);
+    if (f->stack->shape.place == OA_NORM_POST) {
+        f->branch = branch;
+        f->x = stream_read(t, f, &n->out);
+        return;
+    }
+    if (f->branch) /* of a parallel layer */
+        stream_read(t, f, NULL);
+    f->branch = n->writes ? oa_residual_norm_op(t, branch, NULL, 0, 1, &n->out, &same) : branch;
 }
 
 /* Per-sequence states of one layer for a decoding batch. */
@@ -193,31 +238,30 @@ static oa_tensor *stack_attend(oa_tape *t, const struct residual_stream *f,
     return y;
 }
 
-static void stack_self_attention(oa_tape *t, struct residual_stream *f, int layer)
+static oa_tensor *stack_self_attention(oa_tape *t, const struct residual_stream *f, int layer,
+                                       oa_tensor *x)
 {
-    const struct oa_block *b = &f->stack->block[layer];
     const struct oa_stack_input *in = f->in;
-    struct oa_layer_input a = { .batch = in->batch,
+    struct oa_layer_input a = { .x = x,
+                                .batch = in->batch,
                                 .queries = in->length,
                                 .keys = in->length,
                                 .lengths = in->lengths,
                                 .words = in->words,
                                 .dropout = in->attention_dropout,
-                                .cosine = in->cosine,
-                                .sine = in->sine,
+                                .rotary = in->rotary,
                                 .state = in->state ? in->state->self[layer] : NULL,
                                 .rows = stack_layer_rows(t, in, layer, false) };
-    a.x = branch_input(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "attention", layer);
-    oa_tensor *y = stack_attend(t, f, &b->attention, &a);
-    branch_output(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias, y);
+    return stack_attend(t, f, &f->stack->block[layer].attention, &a);
 }
 
-static void stack_cross_attention(oa_tape *t, struct residual_stream *f, int layer)
+static oa_tensor *stack_cross_attention(oa_tape *t, const struct residual_stream *f, int layer,
+                                        oa_tensor *x)
 {
-    const struct oa_block *b = &f->stack->block[layer];
     const struct oa_stack_input *in = f->in;
-    struct oa_layer_input a = { .memory = in->memory,
+    struct oa_layer_input a = { .x = x,
+                                .memory = in->memory,
                                 .batch = in->batch,
                                 .queries = in->length,
                                 .keys = in->memory_length,
@@ -226,35 +270,54 @@ static void stack_cross_attention(oa_tape *t, struct residual_stream *f, int lay
                                 .dropout = in->attention_dropout,
                                 .state = in->state ? in->state->cross[layer] : NULL,
                                 .rows = stack_layer_rows(t, in, layer, true) };
-    a.x = branch_input(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "cross_attention", layer);
-    oa_tensor *y = stack_attend(t, f, &b->cross, &a);
-    branch_output(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias, y);
+    return stack_attend(t, f, &f->stack->block[layer].cross, &a);
 }
 
-static void stack_feed_forward(oa_tape *t, struct residual_stream *f, int layer)
+static oa_tensor *stack_feed_forward(oa_tape *t, const struct residual_stream *f, int layer,
+                                     oa_tensor *x)
 {
     const struct oa_block *b = &f->stack->block[layer];
-    oa_tensor *x = branch_input(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias);
+    enum oa_unary kind = (enum oa_unary)f->stack->shape.activation;
     oa_tape_at(t, f->stack->shape.role, "ffn", layer);
-    oa_tensor *y =
-        oa_linear(t, oa_gelu(t, oa_linear(t, x, b->in, b->in_bias)), b->out, b->out_bias);
-    branch_output(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias, y);
+    oa_tensor *h = oa_linear(t, x, b->in, b->in_bias);
+    h = b->gate ? oa_gated(t, oa_linear(t, x, b->gate, b->gate_bias), h, kind)
+                : oa_activate(t, h, kind);
+    return oa_linear(t, h, b->out, b->out_bias);
+}
+
+/* In a parallel block both branches read the stream before either is added. */
+static void stack_block_forward(oa_tape *t, struct residual_stream *f, int layer)
+{
+    const struct oa_block *b = &f->stack->block[layer];
+    bool parallel = f->stack->shape.parallel;
+    oa_tensor *x = branch_input(t, f, "attention_norm", layer, &b->attention_norm);
+    oa_tensor *same = parallel ? branch_input(t, f, "ffn_norm", layer, &b->ffn_norm) : NULL;
+    oa_tensor *y = stack_self_attention(t, f, layer, x);
+    branch_output(t, f, "attention_norm", layer, &b->attention_norm, y);
+    if (f->stack->shape.cross) {
+        x = branch_input(t, f, "cross_norm", layer, &b->cross_norm);
+        y = stack_cross_attention(t, f, layer, x);
+        branch_output(t, f, "cross_norm", layer, &b->cross_norm, y);
+    }
+    x = parallel ? same : branch_input(t, f, "ffn_norm", layer, &b->ffn_norm);
+    y = stack_feed_forward(t, f, layer, x);
+    branch_output(t, f, "ffn_norm", layer, &b->ffn_norm, y);
 }
 
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in)
 {
     struct residual_stream f = { .stack = s, .in = in, .x = in->x };
-    for (int i = 0; i < s->shape.layers; i++) {
-        stack_self_attention(t, &f, i);
-        if (s->shape.cross)
-            stack_cross_attention(t, &f, i);
-        stack_feed_forward(t, &f, i);
+    if (s->shape.embedding_norm) {
+        oa_tape_at(t, s->shape.role, "embedding_norm", -1);
+        f.x = stream_read(t, &f, &s->embedding_norm);
     }
-    if (s->shape.post_norm)
+    for (int i = 0; i < s->shape.layers; i++)
+        stack_block_forward(t, &f, i);
+    if (s->shape.place == OA_NORM_POST)
         return f.x;
     oa_tape_at(t, s->shape.role, "norm", -1);
-    return stack_norm(t, &f, s->norm, s->norm_bias);
+    return stream_read(t, &f, &s->norm);
 }
 
 const struct oa_group *oa_stack_needs_words(const struct oa_stack *s)

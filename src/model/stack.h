@@ -4,12 +4,15 @@
  *     x → [ norm → self-attention → + → ( norm → cross-attention → + → ) norm → FFN → + ] × layers
  *       → norm
  *
- * Pre-norm (Xiong et al. 2020), or post-norm (Vaswani et al. 2017): [ self-attention → + → norm → …
- * ] × layers without a final norm. GELU feed-forward (tanh form). Roles: an encoder sees whole
- * sequences, a decoder is causal, and one with a memory attends to an encoder's output. Parameters:
- * ROLE.layers.L.{attention_norm,cross_norm,ffn_norm}.weight (.bias), ROLE.layers.L.attention.… and
+ * Pre-norm (Xiong et al. 2020); post-norm (Vaswani et al. 2017): [ self-attention → + → norm → … ]
+ * × layers without a final norm; both: [ norm → self-attention → norm → + … ]; branch (OLMo 2): the
+ * second of these alone. Parallel: x + attention(norm x) + FFN(norm' x). Feed-forward: W_out f(W_in
+ * x), gated W_out (f(W_gate x) ⊙ W_in x). Roles: an encoder sees whole sequences, a decoder is
+ * causal, and one with a memory attends to an encoder's output. Parameters:
+ * ROLE.embedding_norm.weight (.bias), ROLE.layers.L.{attention_norm,cross_norm,ffn_norm}.weight
+ * (.bias), with both also …_norm.out.weight, ROLE.layers.L.attention.… and
  * ROLE.layers.L.cross_attention.… (contract of the attention layer),
- * ROLE.layers.L.ffn.{in,out}.weight (.bias), ROLE.norm.weight (.bias; pre-norm alone). */
+ * ROLE.layers.L.ffn.{in,gate,out}.weight (.bias), ROLE.norm.weight (.bias; not post-norm). */
 #ifndef ORTHANT_MODEL_STACK_H
 #define ORTHANT_MODEL_STACK_H
 
@@ -20,22 +23,36 @@ struct oa_stack_shape {
     const struct oa_spec *attention; /* self-attention, layers in turn; borrowed */
     const struct oa_spec *cross;     /* cross-attention, or NULL; borrowed */
     long layers, width, heads, ffn;  /* D, H; ffn: hidden units of the feed-forward layer */
+    long head_width;                 /* 0: D/H */
     long length, memory_length;      /* the longest sequence and memory: N of tables */
-    bool causal, bias, post_norm;
+    bool causal;
+    enum oa_biases bias;
+    enum oa_norm_place place;
+    enum oa_norm_kind norm;
+    double epsilon;
+    bool gain, embedding_norm; /* gain: of norms */
+    enum oa_activation activation;
+    bool gated, parallel;
+    double residual_scale; /* factor of branches */
+};
+
+/* Norms of a sublayer: of what it reads, and of what it writes. */
+struct oa_branch_norms {
+    bool reads, writes; /* writes: with post-norm of the sum */
+    struct oa_norm in, out;
 };
 
 struct oa_block {
     struct oa_layer attention, cross;
-    struct oa_parameter *attention_norm, *attention_norm_bias, *cross_norm, *cross_norm_bias,
-        *ffn_norm, *ffn_norm_bias;
-    struct oa_parameter *in, *in_bias, *out, *out_bias;
+    struct oa_branch_norms attention_norm, cross_norm, ffn_norm;
+    struct oa_parameter *in, *in_bias, *gate, *gate_bias, *out, *out_bias;
 };
 
 struct oa_stack {
     oa_context *context;
     struct oa_stack_shape shape;
     struct oa_block *block; /* [layers] */
-    struct oa_parameter *norm, *norm_bias;
+    struct oa_norm embedding_norm, norm;
 };
 
 /* Registers the parameters in the store. Initial values: matrices N(0, 1/inputs); with pre-norm,
@@ -67,7 +84,7 @@ struct oa_stack_input {
     const int32_t *words;          /* [B·T] word numbers, for pattern(unit=word), or NULL */
     const int32_t *lengths;        /* [B] true lengths; NULL: no padding */
     const int32_t *memory_lengths; /* [B]; NULL: no padding */
-    const void *cosine, *sine;     /* rotary tables of self-attention, real [N, K/2], or NULL */
+    struct oa_rotary rotary;       /* of self-attention; zeros: none */
     double dropout, attention_dropout;
     const struct oa_stack_state *state; /* decoding: of a single sequence; NULL: whole sequences */
     const struct oa_stack_state *rows;  /* [B] decoding batch (oa_layer_input), or NULL */

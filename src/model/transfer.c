@@ -79,7 +79,8 @@ static struct oa_parameter *transfer_find_position(const struct oa_transfer *t, 
 static struct oa_parameter *transfer_find(const struct oa_transfer *t, const char *name)
 {
     struct oa_parameter *there = oa_store_find(&t->from->store, name);
-    if (!there && strcmp(name, "source_embedding.weight") == 0)
+    if (!there &&
+        (strcmp(name, "source_embedding.weight") == 0 || strcmp(name, "output.weight") == 0))
         return oa_store_find(&t->from->store, "embedding.weight");
     return there ? there : transfer_find_position(t, name);
 }
@@ -105,16 +106,17 @@ static bool same_initialisation(const struct oa_parameter *a, const struct oa_pa
     return a->init == b->init && a->scale == b->scale && a->fill == b->fill &&
            a->expand == b->expand &&
            memcmp(a->fill_argument, b->fill_argument, sizeof a->fill_argument) == 0 &&
+           memcmp(a->fill_number, b->fill_number, sizeof a->fill_number) == 0 &&
            strcmp(a->source ? a->source : "", b->source ? b->source : "") == 0;
 }
 
-/* Token embeddings by token; learned positions up to the shorter length. */
+/* What has a row a token by token; learned positions up to the shorter length. */
 static enum oa_fit transfer_fit_rows(const struct oa_transfer *t, struct oa_fitting *f)
 {
     const struct oa_parameter *a = f->from, *b = f->to;
     bool positions = b == t->to->positions.table || b == t->to->source_positions.table;
-    if (!b->trainable || !a->trainable || a->dims != 2 || a->dim[1] != b->dim[1] ||
-        !(f->tokens || positions))
+    bool same_rows = a->dims == b->dims && (a->dims == 1 || a->dim[1] == b->dim[1]);
+    if (!b->trainable || !a->trainable || a->dims > 2 || !same_rows || !(f->tokens || positions))
         return OA_FIT_SHAPE;
     f->rows = f->tokens ? 0 : oa_min(a->dim[0], b->dim[0]);
     for (long i = 0; f->tokens && i < t->to->vocabulary; i++)
@@ -154,7 +156,9 @@ enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tok
     for (int i = 0; i < out->count; i++) {
         struct oa_fitting *f = &out->item[i];
         f->to = to->store.parameter[i];
-        f->tokens = f->to == to->embedding || f->to == to->source_embedding;
+        f->tokens = f->to == to->embedding || f->to == to->source_embedding ||
+                    (to->form.output == OA_OUTPUT_TOKENS &&
+                     (f->to == to->output || f->to == to->output_bias));
         f->from = transfer_find(out, f->to->name);
         f->fit = transfer_fit(out, f, alike);
         out->taken += f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS;
@@ -174,7 +178,7 @@ void oa_transfer_free(struct oa_transfer *t)
 static void transfer_copy_rows(const struct oa_transfer *t, const struct oa_fitting *f, size_t real,
                                const char *from, char *to)
 {
-    size_t row = (size_t)f->to->dim[1] * real;
+    size_t row = (f->to->dims == 1 ? 1 : (size_t)f->to->dim[1]) * real;
     for (long i = 0; i < f->to->dim[0]; i++) {
         long j = f->tokens ? t->token[i] : i < f->rows ? i : -1;
         if (j >= 0)

@@ -16,10 +16,7 @@ static enum oa_error model_check_shape(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
     long vocabulary = m->form.vocabulary;
-    if (o->model_width % o->model_heads)
-        return oa_fail(m->context, OA_ARGUMENT,
-                       "model.heads = %ld does not divide model.width = %ld", o->model_heads,
-                       o->model_width);
+    OA_TRY(oa_check_heads(m->context, o));
     if (o->model_vocabulary && o->model_vocabulary < vocabulary)
         return oa_fail(m->context, OA_ARGUMENT,
                        "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: use "
@@ -44,9 +41,18 @@ static struct oa_stack_shape model_stack_shape(const struct oa_model *m, enum oa
                                     .width = o->model_width,
                                     .heads = o->model_heads,
                                     .ffn = o->model_ffn ? o->model_ffn : 4 * o->model_width,
+                                    .head_width = o->model_head_width,
                                     .length = o->model_context,
                                     .bias = o->model_bias,
-                                    .post_norm = o->model_norm == OA_NORM_POST };
+                                    .place = o->model_norm,
+                                    .norm = o->model_norm_kind,
+                                    .epsilon = o->model_norm_epsilon,
+                                    .gain = o->model_norm_gain,
+                                    .embedding_norm = o->model_embedding_norm,
+                                    .activation = o->model_activation,
+                                    .gated = o->model_ffn_gate,
+                                    .parallel = o->model_parallel,
+                                    .residual_scale = o->model_residual_scale };
 }
 
 /* The encoder of an encoder-decoder. */
@@ -101,13 +107,19 @@ static enum oa_error model_register(struct oa_model *m)
         struct oa_stack_shape shape = model_stack_shape(m, OA_STACK_ENCODER);
         OA_TRY(oa_stack_open(m->context, &shape, &m->store, &m->encoder));
     }
-    if (m->form.output != OA_OUTPUT_TOKENS) {
+    if (m->form.output == OA_OUTPUT_TOKENS) {
+        m->output = o->model_tie_output ? m->embedding
+                                        : oa_add_matrix(&m->store, "output.weight", m->vocabulary,
+                                                        o->model_width, OA_EMBEDDING_DEVIATION);
+        if (o->model_output_bias)
+            m->output_bias = oa_add_vector(&m->store, "output.bias", m->vocabulary, OA_INIT_ZERO);
+    } else {
         /* A linear map of the pooled row, always with a bias; without BERT's tanh pooler, as in the
          * Vision Transformer. */
         long outputs = m->form.output == OA_OUTPUT_CLASSES ? m->form.classes : 1;
-        m->classifier = oa_add_matrix(&m->store, "classifier.weight", outputs, o->model_width,
-                                      OA_EMBEDDING_DEVIATION);
-        m->classifier_bias = oa_add_vector(&m->store, "classifier.bias", outputs, OA_INIT_ZERO);
+        m->output = oa_add_matrix(&m->store, "classifier.weight", outputs, o->model_width,
+                                  OA_EMBEDDING_DEVIATION);
+        m->output_bias = oa_add_vector(&m->store, "classifier.bias", outputs, OA_INIT_ZERO);
     }
     return oa_status(m->context);
 }

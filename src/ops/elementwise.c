@@ -4,13 +4,13 @@
 
 /* Saved by the ops of this file. */
 struct elementwise_op {
-    oa_tensor *x, *y;
+    oa_tensor *x, *up, *y;
     enum oa_unary unary;
     enum oa_feature feature;
     int degree;
     long length, heads;
     const int32_t *lengths;
-    const void *cosine, *sine;
+    struct oa_rotary rotary;
     double scale;
     struct oa_parameter *temperature, *diagonal;
     void *factor; /* real [cols] */
@@ -38,25 +38,56 @@ static void unary_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, m->x, dx);
 }
 
-static oa_tensor *record_unary(oa_tape *t, oa_tensor *x, enum oa_unary kind, const char *op)
+oa_tensor *oa_activate(oa_tape *t, oa_tensor *x, enum oa_unary kind)
 {
+#define KIND(id, name) "oa_" #name,
+    static const char *const names[] = { OA_UNARY_KINDS(KIND) };
+#undef KIND
     struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
     if (!m)
         return NULL;
     m->unary = kind;
     t->device->ops->unary(t->device, kind, x->rows * x->cols, x->data, m->y->data);
-    oa_record_as(t, op, unary_backward, m);
+    oa_record_as(t, names[kind], unary_backward, m);
     return m->y;
 }
 
 oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x)
 {
-    return record_unary(t, x, OA_UNARY_GELU, __func__);
+    return oa_activate(t, x, OA_UNARY_GELU);
 }
 
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x)
 {
-    return record_unary(t, x, OA_UNARY_RELU, __func__);
+    return oa_activate(t, x, OA_UNARY_RELU);
+}
+
+/* ---- gated activations: x is the gate ---- */
+
+static void gated_backward(oa_tape *t, void *saved)
+{
+    const struct elementwise_op *m = saved;
+    const void *dy = oa_gradient_of(t, m->y);
+    if (!dy)
+        return;
+    void *dg = oa_gradient_begin(t, m->x), *du = oa_gradient_begin(t, m->up);
+    t->device->ops->gated_gradient(t->device, m->unary, m->x->rows * m->x->cols, m->x->data,
+                                   m->up->data, dy, dg, du);
+    oa_gradient_end(t, m->up, du);
+    oa_gradient_end(t, m->x, dg);
+}
+
+oa_tensor *oa_gated(oa_tape *t, oa_tensor *gate, oa_tensor *up, enum oa_unary kind)
+{
+    struct elementwise_op *m = up ? elementwise_new(t, gate, gate ? gate->cols : 0) : NULL;
+    if (!m)
+        return NULL;
+    m->up = up;
+    m->unary = kind;
+    t->device->ops->gated(t->device, kind, gate->rows * gate->cols, gate->data, up->data,
+                          m->y->data);
+    oa_record(t, gated_backward, m);
+    return m->y;
 }
 
 /* ---- feature maps: head by head where a head's width changes ---- */
@@ -126,26 +157,44 @@ oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *
 
 /* ---- rotary positions, in place: backward is the inverse rotation ---- */
 
+static struct oa_rotated_rows rows_to_rotate(const struct elementwise_op *m, double sign, void *x)
+{
+    const struct oa_rotary *r = &m->rotary;
+    return (struct oa_rotated_rows){ .rotation = { .heads = m->heads,
+                                                   .width = m->x->cols / m->heads,
+                                                   .turned = r->width,
+                                                   .interleaved = r->interleaved,
+                                                   .cosine = r->cosine,
+                                                   .sine = r->sine },
+                                     .tokens = m->x->rows,
+                                     .length = m->length,
+                                     .sign = sign,
+                                     .x = x,
+                                     .ldx = m->x->ld };
+}
+
 static void rotate_backward(oa_tape *t, void *saved)
 {
     const struct elementwise_op *m = saved;
+    struct oa_rotated_rows a = rows_to_rotate(m, -1, m->x->gradient);
     if (m->x->gradient)
-        t->device->ops->rotate(t->device, m->x->rows, m->length, m->heads, m->x->cols / m->heads,
-                               m->cosine, m->sine, -1, m->x->gradient, m->x->ld);
+        t->device->ops->rotate(t->device, &a);
 }
 
-oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine,
-                     const void *sine)
+oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads,
+                     const struct oa_rotary *rotary)
 {
     struct elementwise_op *m = x ? oa_tape_take_host(t, sizeof *m) : NULL;
     if (!m)
         return NULL;
-    long first = t->state ? t->state->tokens * (x->cols / heads / 2) : 0;
-    *m = (struct elementwise_op){ .x = x, .length = length, .heads = heads };
-    m->cosine = oa_real_at(t->device, cosine, first);
-    m->sine = oa_real_at(t->device, sine, first);
-    t->device->ops->rotate(t->device, x->rows, length, heads, x->cols / heads, m->cosine, m->sine,
-                           1, x->data, x->ld);
+    *m = (struct elementwise_op){ .x = x, .length = length, .heads = heads, .rotary = *rotary };
+    if (!rotary->width)
+        m->rotary.width = x->cols / heads;
+    long first = t->state ? t->state->tokens * (m->rotary.width / 2) : 0;
+    m->rotary.cosine = oa_real_at(t->device, rotary->cosine, first);
+    m->rotary.sine = oa_real_at(t->device, rotary->sine, first);
+    struct oa_rotated_rows a = rows_to_rotate(m, 1, x->data);
+    t->device->ops->rotate(t->device, &a);
     oa_record(t, rotate_backward, m);
     return x;
 }

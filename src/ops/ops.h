@@ -37,6 +37,7 @@ struct oa_parameter {
     enum oa_error (*fill)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
     long fill_room;
     long fill_argument[6];
+    double fill_number[6];
     /* For parameters stored as factors of a fast transform: writes the matrix [expanded], as `fill`
      * does, that files have instead, with the suffix .weight for .transform. NULL: saved as is. */
     enum oa_error (*expand)(oa_context *c, const struct oa_parameter *p, uint64_t seed,
@@ -252,8 +253,12 @@ oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, stru
 /* y_h = x U_h for each head by fast transforms (device.h); chains [H, oa_chain_numbers], frozen. */
 oa_tensor *oa_transform_op(oa_tape *t, oa_tensor *x, const struct oa_parameter *chains,
                            const struct oa_chain *chain);
+/* f(x), elementwise; x is contiguous. */
+oa_tensor *oa_activate(oa_tape *t, oa_tensor *x, enum oa_unary kind);
 oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x); /* in its tanh form (kernels.h) */
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x);
+/* f(gate)·up, elementwise; both are contiguous. */
+oa_tensor *oa_gated(oa_tape *t, oa_tensor *gate, oa_tensor *up, enum oa_unary kind);
 oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads);
 /* Feature maps of kernel attention (features.c). x is contiguous. */
 /* [relu(x_h) sin θ, relu(x_h) cos θ] of each head, θ = π t/(2·limit) at position t of sequences of
@@ -290,9 +295,15 @@ oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long hea
                                  const int32_t *lengths, const struct oa_parameter *omega,
                                  const struct oa_random_features *how, void **top);
 /* Rotary positions, in place. Positions count from 0 in sequences of `length` rows, or from the
- * state's tokens on; tables real [≥ length, K/2]. */
-oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine,
-                     const void *sine);
+ * state's tokens on. Tables real [≥ length, width/2]; of each head the first `width` columns turn
+ * (0: all). */
+struct oa_rotary {
+    const void *cosine, *sine; /* NULL: no rotary positions */
+    long width;
+    bool interleaved; /* kernels.h: oa_rotation */
+};
+oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads,
+                     const struct oa_rotary *rotary);
 /* Zeroes padding rows (t ≥ lengths[b] in sequences of `length` rows), forward and backward, by
  * selection: their content may be NaN. */
 oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths);
@@ -303,10 +314,16 @@ void oa_put_leading_rows(oa_tape *t, oa_tensor *o, long length, long count, oa_t
 /* y = x · s · temperature[h] · diagonal[h, ·]; either parameter may be NULL. */
 oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s,
                           struct oa_parameter *temperature, struct oa_parameter *diagonal);
-/* sum = x + dropout(branch), returned in *sum; the result is norm(sum). */
+/* Layer norm, or root mean square norm (kernels.h). */
+struct oa_norm {
+    struct oa_parameter *gain, *bias; /* [D], or NULL */
+    bool rms;
+    double epsilon;
+};
+/* sum = x + scale·dropout(branch), returned in *sum (branch NULL: x); the result is norm(sum), or
+ * sum without a norm. */
 oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout,
-                               struct oa_parameter *gain, struct oa_parameter *bias,
-                               oa_tensor **sum);
+                               double scale, const struct oa_norm *norm, oa_tensor **sum);
 /* y[t] = dropout(factor·table[id] + position + segment + rest); `position`, `segment` and `rest`
  * may be NULL. */
 struct oa_embedding_tables {

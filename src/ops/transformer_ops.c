@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ops around attention: embedding, residual connection with layer norm, output layer with loss. */
+ * Ops around attention: embedding, residual connection with norm, output layer with loss. */
 #include "ops/ops.h"
-
-#define NORM_EPSILON 1e-5
 
 static void *gradient_or_null(const struct oa_parameter *p)
 {
@@ -20,49 +18,56 @@ struct residual_norm_op {
 static void residual_norm_backward(oa_tape *t, void *saved)
 {
     struct residual_norm_op *n = saved;
-    n->a.dy = oa_gradient_of(t, n->y);
-    if (!n->a.dy)
-        return;
+    n->a.dy = n->y ? oa_gradient_of(t, n->y) : NULL;
     n->a.dsum = n->branch ? oa_gradient_of(t, n->sum) : NULL;
+    if (n->y ? !n->a.dy : !n->a.dsum)
+        return;
     n->a.dx = oa_gradient_begin(t, n->x);
     n->a.dbranch = oa_gradient_begin(t, n->branch);
-    n->a.dgain = n->gain->gradient;
+    n->a.dgain = gradient_or_null(n->gain);
     n->a.dbias = gradient_or_null(n->bias);
     t->device->ops->residual_norm_gradient(t->device, &n->a);
     oa_gradient_end(t, n->branch, n->a.dbranch);
     oa_gradient_end(t, n->x, n->a.dx);
 }
 
-oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout,
-                               struct oa_parameter *gain, struct oa_parameter *bias,
-                               oa_tensor **sum)
+/* Memory for the result of a norm and the statistics of its rows; false after a failure. */
+static bool residual_norm_take(oa_tape *t, struct residual_norm_op *n, const struct oa_norm *norm)
 {
-    size_t real = t->device->numbers.real_size;
-    oa_tensor *y = x && gain ? oa_tensor_new(t, x->rows, x->cols) : NULL;
-    struct residual_norm_op *n = y ? oa_tape_take_host(t, sizeof *n) : NULL;
-    *sum = branch ? oa_tensor_new(t, y ? x->rows : 0, y ? x->cols : 0) : x;
-    void *mean = n ? oa_tape_take(t, (size_t)x->rows * real) : NULL;
-    void *rstd = mean ? oa_tape_take(t, (size_t)x->rows * real) : NULL;
-    if (!rstd || !*sum)
+    size_t bytes = (size_t)n->x->rows * t->device->numbers.real_size;
+    n->y = oa_tensor_new(t, n->x->rows, n->x->cols);
+    n->a.mean = n->y && !norm->rms ? oa_tape_take(t, bytes) : NULL;
+    n->a.rstd = n->y ? oa_tape_take(t, bytes) : NULL;
+    n->gain = norm->gain;
+    n->bias = norm->bias;
+    n->a.gain = norm->gain ? norm->gain->value : NULL;
+    n->a.bias = norm->bias ? norm->bias->value : NULL;
+    n->a.epsilon = norm->epsilon;
+    n->a.y = n->y ? n->y->data : NULL;
+    return n->a.rstd && (norm->rms || n->a.mean);
+}
+
+oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout,
+                               double scale, const struct oa_norm *norm, oa_tensor **sum)
+{
+    struct residual_norm_op *n = x ? oa_tape_take_host(t, sizeof *n) : NULL;
+    if (!n)
         return NULL;
-    *n = (struct residual_norm_op){
-        .x = x, .branch = branch, .sum = *sum, .y = y, .gain = gain, .bias = bias
-    };
-    n->a = (struct oa_residual_norm){ .rows = x->rows,
-                                      .cols = x->cols,
-                                      .x = x->data,
-                                      .branch = branch ? branch->data : NULL,
-                                      .sum = (*sum)->data,
-                                      .gain = gain->value,
-                                      .bias = bias ? bias->value : NULL,
-                                      .epsilon = NORM_EPSILON,
-                                      .y = y->data,
-                                      .mean = mean,
-                                      .rstd = rstd };
+    *n = (struct residual_norm_op){ .x = x, .branch = branch };
+    *sum = branch ? oa_tensor_new(t, x->rows, x->cols) : x;
+    if (!*sum || (norm && !residual_norm_take(t, n, norm)))
+        return NULL;
+    n->sum = *sum;
+    n->a.rows = x->rows;
+    n->a.cols = x->cols;
+    n->a.x = x->data;
+    n->a.branch = branch ? branch->data : NULL;
+    n->a.scale = scale;
+    n->a.sum = (*sum)->data;
     n->a.dropout = oa_dropout_site(t, branch ? dropout : 0);
     t->device->ops->residual_norm(t->device, &n->a);
     oa_record(t, residual_norm_backward, n);
-    return y;
+    return norm ? n->y : *sum;
 }
 
 /* ---- embedding ---- */

@@ -42,6 +42,8 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
         { OA_NEEDS_FIRST_MOMENT, o->train_optimizer != OA_OPTIMIZER_ADAFACTOR,
           "adafactor has no first moment" },
         { OA_NEEDS_ADAMW, o->train_optimizer == OA_OPTIMIZER_ADAMW, "only adamw uses it" },
+        { OA_NEEDS_ROTARY, o->model_position == OA_POSITION_ROTARY,
+          "model.position is not rotary" },
     };
     for (int i = 0; oa_option_at(i); i++)
         for (size_t k = 0; k < sizeof needs / sizeof *needs; k++)

@@ -155,8 +155,8 @@ static oa_tensor *case_forward(struct oa_attention_case *a, struct oa_layer_inpu
     if (a->memory)
         in->memory = oa_tensor_from(&a->single.tape, case_acts(a, a->memory, a->B * a->S * D),
                                     a->B * a->S, D, D, true);
-    in->cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
-    in->sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
+    in->rotary.cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
+    in->rotary.sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
     return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->single.tape, &a->single.layer, in)
                                           : NULL;
 }
@@ -253,8 +253,8 @@ enum oa_error oa_case_step(struct oa_attention_case *a, struct oa_state *s, long
             oa_tensor_from(t, case_acts(a, a->memory + b * a->S * D, a->S * D), a->S, D, D, false);
         in.lengths = a->lengths ? a->lengths + b : NULL;
     }
-    in.cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
-    in.sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
+    in.rotary.cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
+    in.rotary.sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
     OA_TRY(oa_status(a->context));
     oa_tensor *out = oa_layer_forward(t, &a->single.layer, &in);
     OA_TRY(oa_status(a->context));

@@ -48,7 +48,8 @@ static double *oracle_embedding(const struct model_oracle *o, const struct oracl
     const struct oa_model *model = o->m->model;
     long D = model->options.model_width;
     double *x = oracle_array(o, s->n * D),
-           factor = model->options.model_scale_embedding ? sqrt((double)D) : 1;
+           factor = (model->options.model_scale_embedding ? sqrt((double)D) : 1) *
+                    model->options.model_embedding_scale;
     const double *e = oracle_values(o, table), *p = oracle_values(o, positions->table),
                  *segment = oracle_values(o, model->segment);
     if (!x || !e)
@@ -61,21 +62,25 @@ static double *oracle_embedding(const struct model_oracle *o, const struct oracl
     return x;
 }
 
-/* (x − mean)/√(variance + 10⁻⁵) · gain + bias, row by row. */
+/* (x − mean)/√(variance + ε) · gain + bias, row by row; root mean square norm: without the mean. */
 static double *oracle_norm(const struct model_oracle *o, const double *x, long n,
-                           const struct oa_parameter *gain, const struct oa_parameter *bias)
+                           const struct oa_norm *norm)
 {
-    long D = gain->count;
+    const struct oa_options *options = &o->m->model->options;
+    bool rms = options->model_norm_kind == OA_NORM_RMS;
+    long D = options->model_width;
     double *y = oracle_array(o, n * D);
-    const double *g = oracle_values(o, gain), *b = oracle_values(o, bias);
-    for (long i = 0; y && g && i < n; i++) {
+    const double *g = oracle_values(o, norm->gain), *b = oracle_values(o, norm->bias);
+    for (long i = 0; y && i < n; i++) {
         double mean = 0, variance = 0;
-        for (long c = 0; c < D; c++)
+        for (long c = 0; c < D && !rms; c++)
             mean += x[i * D + c] / (double)D;
         for (long c = 0; c < D; c++)
             variance += (x[i * D + c] - mean) * (x[i * D + c] - mean) / (double)D;
         for (long c = 0; c < D; c++)
-            y[i * D + c] = (x[i * D + c] - mean) / sqrt(variance + 1e-5) * g[c] + (b ? b[c] : 0);
+            y[i * D + c] = (x[i * D + c] - mean) / sqrt(variance + options->model_norm_epsilon) *
+                               (g ? g[c] : 1) +
+                           (b ? b[c] : 0);
     }
     return y;
 }
@@ -95,8 +100,20 @@ static double *oracle_linear(const struct model_oracle *o, const double *x, long
     return y;
 }
 
-static double oracle_gelu(double x)
+static double oracle_activation(const struct model_oracle *o, double x)
 {
+    switch (o->m->model->options.model_activation) {
+    case OA_ACTIVATION_GELU_EXACT:
+        return 0.5 * x * erfc(-x / sqrt(2));
+    case OA_ACTIVATION_RELU:
+        return fmax(x, 0);
+    case OA_ACTIVATION_RELU2:
+        return fmax(x, 0) * fmax(x, 0);
+    case OA_ACTIVATION_SILU:
+        return x / (1 + exp(-x));
+    case OA_ACTIVATION_GELU:
+        break;
+    }
     return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
@@ -166,6 +183,8 @@ static double *oracle_attention(struct model_oracle *o, const struct oa_layer *l
     if (!memory && positions->cosine) {
         in.cosine = oracle_values(o, positions->cosine);
         in.sine = oracle_values(o, positions->sine);
+        in.turned = 2 * positions->cosine->dim[1];
+        in.interleaved = o->m->model->options.model_rotary_pairing == OA_PAIRS_INTERLEAVED;
     }
     if (oa_layer_without_map(l))
         return layer_output(o, l, &in, D);
@@ -180,56 +199,81 @@ static double *oracle_attention(struct model_oracle *o, const struct oa_layer *l
 /* ---- stacks ---- */
 
 struct oracle_branch {
-    const struct oa_parameter *gain, *bias;
+    const struct oa_branch_norms *norms;
     const struct oa_layer *attention; /* NULL: feed-forward */
     const struct oracle_memory *memory;
 };
 
+static double *oracle_feed_forward(const struct model_oracle *o, const struct oa_block *block,
+                                   const double *x, long n)
+{
+    double *h = oracle_linear(o, x, n, block->in, block->in_bias);
+    const double *gate = block->gate ? oracle_linear(o, x, n, block->gate, block->gate_bias) : NULL;
+    for (long i = 0; h && i < n * block->in->dim[0]; i++)
+        h[i] = gate ? oracle_activation(o, gate[i]) * h[i] : oracle_activation(o, h[i]);
+    return h ? oracle_linear(o, h, n, block->out, block->out_bias) : NULL;
+}
+
+/* f(x) with the norms of x and of f(x) that the place says; NULL after a failure. */
 static double *oracle_branch_output(struct model_oracle *o, const struct oa_block *block,
                                     const struct oracle_branch *b, const double *x,
                                     const struct oracle_sequence *s,
                                     const struct oa_positions *positions)
 {
-    if (b->attention)
-        return oracle_attention(o, b->attention, x, s, b->memory, positions);
-    double *h = oracle_linear(o, x, s->n, block->in, block->in_bias);
-    for (long i = 0; h && i < s->n * block->in->dim[0]; i++)
-        h[i] = oracle_gelu(h[i]);
-    return h ? oracle_linear(o, h, s->n, block->out, block->out_bias) : NULL;
+    enum oa_norm_place place = o->m->model->options.model_norm;
+    if (place == OA_NORM_PRE || place == OA_NORM_BOTH)
+        x = oracle_norm(o, x, s->n, &b->norms->in);
+    double *f = !x             ? NULL
+                : b->attention ? oracle_attention(o, b->attention, x, s, b->memory, positions)
+                               : oracle_feed_forward(o, block, x, s->n);
+    return f && (place == OA_NORM_BOTH || place == OA_NORM_BRANCH)
+               ? oracle_norm(o, f, s->n, &b->norms->out)
+               : f;
 }
 
-/* x + f(norm x), or norm(x + f(x)). */
-static double *oracle_residual(struct model_oracle *o, const struct oa_stack *stack,
-                               const struct oa_block *block, const struct oracle_branch *b,
-                               double *x, const struct oracle_sequence *s,
-                               const struct oa_positions *positions)
+/* x + scale·f, or norm(x + scale·f). */
+static double *oracle_residual(const struct model_oracle *o, const struct oracle_branch *b,
+                               double *x, const double *f, long n)
 {
-    bool post = stack->shape.post_norm;
-    const double *in = post ? x : oracle_norm(o, x, s->n, b->gain, b->bias);
-    const double *f = in ? oracle_branch_output(o, block, b, in, s, positions) : NULL;
-    for (long i = 0; f && i < s->n * stack->shape.width; i++)
-        x[i] += f[i];
-    return f && post ? oracle_norm(o, x, s->n, b->gain, b->bias) : f ? x : NULL;
+    const struct oa_options *options = &o->m->model->options;
+    for (long i = 0; f && i < n * options->model_width; i++)
+        x[i] += options->model_residual_scale * f[i];
+    return !f                                    ? NULL
+           : options->model_norm == OA_NORM_POST ? oracle_norm(o, x, n, &b->norms->out)
+                                                 : x;
+}
+
+static double *oracle_block(struct model_oracle *o, const struct oa_block *k, double *x,
+                            const struct oracle_sequence *s, const struct oracle_memory *memory,
+                            const struct oa_positions *positions)
+{
+    struct oracle_branch self = { &k->attention_norm, &k->attention, NULL },
+                         cross = { &k->cross_norm, &k->cross, memory },
+                         feed_forward = { &k->ffn_norm, NULL, NULL };
+    bool parallel = o->m->model->options.model_parallel;
+    const double *f = oracle_branch_output(o, k, &self, x, s, positions), *beside = NULL;
+    if (f && parallel)
+        beside = oracle_branch_output(o, k, &feed_forward, x, s, positions);
+    x = oracle_residual(o, &self, x, f, s->n);
+    if (x && memory) {
+        f = oracle_branch_output(o, k, &cross, x, s, positions);
+        x = oracle_residual(o, &cross, x, f, s->n);
+    }
+    if (x && !parallel)
+        beside = oracle_branch_output(o, k, &feed_forward, x, s, positions);
+    return x ? oracle_residual(o, &feed_forward, x, beside, s->n) : NULL;
 }
 
 static double *oracle_stack(struct model_oracle *o, const struct oa_stack *stack, double *x,
                             const struct oracle_sequence *s, const struct oracle_memory *memory,
                             const struct oa_positions *positions)
 {
-    for (long i = 0; x && i < stack->shape.layers; i++) {
-        const struct oa_block *k = &stack->block[i];
-        struct oracle_branch self = { k->attention_norm, k->attention_norm_bias, &k->attention,
-                                      NULL },
-                             cross = { k->cross_norm, k->cross_norm_bias, &k->cross, memory },
-                             feed_forward = { k->ffn_norm, k->ffn_norm_bias, NULL, NULL };
-        x = oracle_residual(o, stack, k, &self, x, s, positions);
-        if (x && memory)
-            x = oracle_residual(o, stack, k, &cross, x, s, positions);
-        if (x)
-            x = oracle_residual(o, stack, k, &feed_forward, x, s, positions);
-    }
-    return x && !stack->shape.post_norm ? oracle_norm(o, x, s->n, stack->norm, stack->norm_bias)
-                                        : x;
+    const struct oa_options *options = &o->m->model->options;
+    if (options->model_embedding_norm)
+        x = oracle_norm(o, x, s->n, &stack->embedding_norm);
+    for (long i = 0; x && i < stack->shape.layers; i++)
+        x = oracle_block(o, &stack->block[i], x, s, memory, positions);
+    return x && options->model_norm != OA_NORM_POST ? oracle_norm(o, x, s->n, &stack->norm) : x;
 }
 
 /* ---- losses ---- */
@@ -252,7 +296,9 @@ static double oracle_token_loss(const struct model_oracle *o, const double *hidd
                                 const int32_t *target, long n, double smoothing)
 {
     const struct oa_model *model = o->m->model;
-    const double *logits = oracle_linear(o, hidden, n, model->embedding, NULL);
+    const double *logits = oracle_linear(
+        o, hidden, n, model->options.model_tie_output ? model->embedding : model->output,
+        model->output_bias);
     double sum = 0;
     for (long t = 0; logits && t < n; t++)
         if (target[t] != OA_IGNORED)
@@ -282,8 +328,7 @@ static double oracle_class_loss(const struct model_oracle *o, const double *hidd
 {
     const struct oa_model *model = o->m->model;
     const double *x = oracle_pooled(o, hidden, n);
-    const double *logits =
-        x ? oracle_linear(o, x, 1, model->classifier, model->classifier_bias) : NULL;
+    const double *logits = x ? oracle_linear(o, x, 1, model->output, model->output_bias) : NULL;
     if (!logits)
         return NAN;
     if (o->m->batch.value)

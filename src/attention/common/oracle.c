@@ -57,14 +57,16 @@ static enum oa_error oracle_project_rows(const struct oa_group *g, const double 
     return e;
 }
 
-/* RoPE: rotates pairs (c, c + K/2) of each head by the angle of the position. */
+/* RoPE: rotates the pairs of each head, (c, c + turned/2) or (2c, 2c + 1), by the angles of the
+ * position. */
 static void oracle_rotate_row(const struct oa_group *g, const struct oa_oracle *in, long position,
                               double *row)
 {
-    long K = g->shape.head_width, half = K / 2;
+    long K = g->shape.head_width, half = (in->turned ? in->turned : K) / 2;
     for (long h = 0; in->cosine && h < g->shape.heads; h++) {
         for (long c = 0; c < half; c++) {
-            double *a = row + h * K + c, *b = a + half, x = *a, y = *b;
+            double *a = row + h * K + (in->interleaved ? 2 * c : c),
+                   *b = a + (in->interleaved ? 1 : half), x = *a, y = *b;
             double cosine = in->cosine[position * half + c], sine = in->sine[position * half + c];
             *a = x * cosine - y * sine;
             *b = x * sine + y * cosine;

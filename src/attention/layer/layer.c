@@ -234,7 +234,7 @@ static enum oa_error layer_open_output(struct oa_layer *l, struct oa_store *stor
     snprintf(w.name, sizeof w.name, "%.90soutput.weight", prefix);
     snprintf(b.name, sizeof b.name, "%.90soutput.bias", prefix);
     l->output = oa_store_add(store, &w);
-    if (l->shape.bias)
+    if (l->shape.bias && !l->shape.plain_output)
         l->output_bias = oa_store_add(store, &b);
     return oa_status(l->context);
 }

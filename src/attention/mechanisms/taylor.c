@@ -32,7 +32,7 @@ static void taylor_forward(oa_tape *t, const struct oa_group *g, const struct oa
     double d = (double)g->shape.head_width;
     const double c[3] = { 1, pow(d, -0.25), 1 / sqrt(2 * d) };
     oa_tensor *q, *k;
-    unrotated.cosine = unrotated.sine = NULL;
+    unrotated.rotary = (struct oa_rotary){ 0 };
     oa_project(t, g, &unrotated, &q, &k);
     oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_NONE, 0, o);
 }

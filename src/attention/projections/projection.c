@@ -219,7 +219,7 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
 static oa_tensor *projection_rotate(oa_tape *t, const struct oa_layer_input *in, oa_tensor *x,
                                     long length, long heads)
 {
-    return in->cosine ? oa_rotate(t, x, length, heads, in->cosine, in->sine) : x;
+    return in->rotary.cosine ? oa_rotate(t, x, length, heads, &in->rotary) : x;
 }
 
 static oa_tensor *project_alone(oa_tape *t, oa_tensor *x, struct oa_parameter *w,
@@ -290,7 +290,7 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
     one = one && !g->query_norm; /* with gains of their own they differ */
     *q = projection_norm(t, g, *q, H, g->query_norm);
     *k = one ? *q : projection_norm(t, g, *k, N, g->key_norm);
-    if (s != 1 || (one && factors && in->cosine))
+    if (s != 1 || (one && factors && in->rotary.cosine))
         *k = oa_scale_heads(t, *k, N, s, NULL, NULL);
     if (one && !factors) {
         *q = *k = projection_rotate(t, in, *k, keys, N);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Residual addition, dropout and layer norm in one pass over a block of rows that stays in the
- * cache:
+ * Residual addition, dropout and norm in one pass over a block of rows that stays in the cache:
  *
- *     sum = x + dropout(branch)       y = norm(sum)
+ *     sum = x + scale·dropout(branch)       y = norm(sum)
  *
  * Backward: dtotal = dnorm(dy) + dsum (what reached `sum` from the later residual branch); dx =
- * dtotal; dbranch = dropout(dtotal). The gradients of gain and bias are summed block by block and
+ * dtotal; dbranch = scale·dropout(dtotal). The gradients of gain and bias are summed block by block and
  * then in block order. */
 #include "device/cpu/cpu.h"
 
@@ -47,11 +46,17 @@ static void residual_norm_item(void *argument, long item, const struct oa_worker
             dropout_norm_rows(n, first, rows, branch, dropped);
             branch = dropped;
         }
-        d->cpu->kernels.add(rows * a->cols, sum, branch, oa_act_at(d, a->sum, at));
-        sum = oa_act_at(d, a->sum, at);
+        void *total = oa_act_at(d, a->sum, at);
+        if (a->scale == 1)
+            d->cpu->kernels.add(rows * a->cols, sum, branch, total);
+        else
+            d->cpu->kernels.add_scaled(rows * a->cols, a->scale, sum, branch, total);
+        sum = total;
     }
-    d->cpu->kernels.norm(rows, a->cols, sum, a->gain, a->bias, a->epsilon, oa_act_at(d, a->y, at),
-                         oa_real_at(d, a->mean, first), oa_real_at(d, a->rstd, first));
+    if (a->y)
+        d->cpu->kernels.norm(rows, a->cols, sum, a->gain, a->bias, a->epsilon,
+                             oa_act_at(d, a->y, at), oa_real_at(d, a->mean, first),
+                             oa_real_at(d, a->rstd, first));
 }
 
 void oa_cpu_residual_norm(struct oa_device *d, const struct oa_residual_norm *a)
@@ -67,22 +72,29 @@ static void residual_norm_gradient_item(void *argument, long item, const struct 
     const struct oa_residual_norm *a = n->a;
     struct oa_device *d = n->d;
     long first = item * n->block, rows = oa_min(n->block, a->rows - first), at = first * a->cols;
-    void *dgain = oa_real_at(d, n->partial, item * 2 * a->cols),
-         *dbias = oa_real_at(d, dgain, a->cols);
-    memset(dgain, 0, 2 * (size_t)a->cols * d->numbers.real_size);
-    void *dx = oa_act_at(d, a->dx, at);
-    d->cpu->kernels.norm_gradient(rows, a->cols, oa_act_at(d, a->branch ? a->sum : a->x, at),
-                                  a->gain, oa_real_at(d, a->mean, first),
-                                  oa_real_at(d, a->rstd, first), oa_act_at(d, a->dy, at), dx,
-                                  a->dgain ? dgain : NULL, a->dbias ? dbias : NULL);
-    if (a->dsum)
-        d->cpu->kernels.add(rows * a->cols, dx, oa_act_at(d, a->dsum, at), dx);
+    size_t bytes = (size_t)(rows * a->cols) * d->numbers.act_size;
+    void *dx = oa_act_at(d, a->dx, at), *dbranch = oa_act_at(d, a->dbranch, at);
+    if (a->y) {
+        void *dgain = oa_real_at(d, n->partial, item * 2 * a->cols),
+             *dbias = oa_real_at(d, dgain, a->cols);
+        memset(dgain, 0, 2 * (size_t)a->cols * d->numbers.real_size);
+        d->cpu->kernels.norm_gradient(rows, a->cols, oa_act_at(d, a->branch ? a->sum : a->x, at),
+                                      a->gain, oa_real_at(d, a->mean, first),
+                                      oa_real_at(d, a->rstd, first), oa_act_at(d, a->dy, at), dx,
+                                      a->dgain ? dgain : NULL, a->dbias ? dbias : NULL);
+        if (a->dsum)
+            d->cpu->kernels.add(rows * a->cols, dx, oa_act_at(d, a->dsum, at), dx);
+    } else {
+        memcpy(dx, oa_act_at(d, a->dsum, at), bytes);
+    }
     if (!a->dbranch)
         return;
     if (a->dropout.keep < 1)
-        dropout_norm_rows(n, first, rows, dx, oa_act_at(d, a->dbranch, at));
+        dropout_norm_rows(n, first, rows, dx, dbranch);
     else
-        memcpy(oa_act_at(d, a->dbranch, at), dx, (size_t)(rows * a->cols) * d->numbers.act_size);
+        memcpy(dbranch, dx, bytes);
+    if (a->scale != 1)
+        d->cpu->kernels.add_scaled(rows * a->cols, a->scale, NULL, dbranch, dbranch);
 }
 
 void oa_cpu_residual_norm_gradient(struct oa_device *d, const struct oa_residual_norm *a)

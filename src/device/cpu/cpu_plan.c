@@ -204,10 +204,21 @@ static void plan_scale_columns_gradient(struct oa_device *d, long rows, long col
     add_elements(d, rows * cols, 2, 2, 0);
 }
 
-static void plan_rotate(struct oa_device *d, long tokens, long length, long heads, long width,
-                        const void *cosine, const void *sine, double sign, void *x, long ldx)
+static void plan_rotate(struct oa_device *d, const struct oa_rotated_rows *a)
 {
-    add_elements(d, tokens * heads * width, 1, 2, 0);
+    add_elements(d, a->tokens * a->rotation.heads * a->rotation.turned, 1, 2, 0);
+}
+
+static void plan_gated(struct oa_device *d, enum oa_unary kind, long n, const void *g,
+                       const void *u, void *y)
+{
+    add_elements(d, n, 2, 3, 0);
+}
+
+static void plan_gated_gradient(struct oa_device *d, enum oa_unary kind, long n, const void *g,
+                                const void *u, const void *dy, void *dg, void *du)
+{
+    add_elements(d, n, 4, 5, 0);
 }
 
 static void plan_gate(struct oa_device *d, long rows, long cols, const void *x, void *y)
@@ -316,16 +327,31 @@ static void plan_random_features(struct oa_device *d, const struct oa_random_fea
 
 /* ---- a Transformer ---- */
 
+/* Layer norm: 8 and 12 an element. Root mean square norm: a square and its sum, two factors (one
+ * without gain); backward x·rstd, dy·gain, two sums of products and three for dx. */
+static double norm_flops(const struct oa_residual_norm *a, bool gradient)
+{
+    if (!a->y)
+        return 1;
+    if (a->mean)
+        return gradient ? 12 : 8;
+    return gradient ? (a->gain ? 9 : 6) : (a->gain ? 4 : 3);
+}
+
 static void plan_residual_norm(struct oa_device *d, const struct oa_residual_norm *a)
 {
-    add_elements(d, a->rows * a->cols, 8, a->branch ? 4 : 2, 0);
+    double scaled = a->branch && a->scale != 1;
+    add_elements(d, a->rows * a->cols, norm_flops(a, false) + scaled,
+                 (a->branch ? 3 : 1) + (a->y ? 1 : 0), 0);
 }
 
 static void plan_residual_norm_gradient(struct oa_device *d, const struct oa_residual_norm *a)
 {
     long blocks = oa_blocks(a->rows, oa_item_rows(a->cols));
     take_scratch(d, (size_t)(blocks * 2 * a->cols) * d->numbers.real_size);
-    add_elements(d, a->rows * a->cols, 12, a->dbranch ? 5 : 4, 0);
+    double scaled = a->dbranch && a->scale != 1;
+    add_elements(d, a->rows * a->cols, norm_flops(a, true) + scaled,
+                 (a->dbranch ? 3 : 2) + (a->y ? 2 : 0), 0);
 }
 
 static void plan_embed(struct oa_device *d, const struct oa_embedding *a)

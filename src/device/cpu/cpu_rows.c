@@ -11,12 +11,10 @@ struct rows_call {
     struct oa_device *d;
     long rows, cols, block; /* block: rows an item */
     const void *x, *y, *factor;
-    long ldx, ldy, ldout, length, heads;
+    long ldx, ldy, ldout, length;
     void *out;
     const int32_t *lengths, *index;
     bool back; /* rows go to their index, not from there */
-    const void *cosine, *sine;
-    double sign;
     enum oa_feature feature;
     int degree;
 };
@@ -224,31 +222,30 @@ void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, co
     run_by_columns(&r, scale_columns_gradient_item);
 }
 
+/* ---- rotary positions ---- */
+
+struct rotate_call {
+    struct oa_device *d;
+    const struct oa_rotated_rows *a;
+    long block;
+};
+
 static void rotate_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows_call *r = argument;
-    long width = r->cols / r->heads;
-    for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
-        long position = i % r->length * (width / 2);
-        r->d->cpu->kernels.rotate(r->heads, width, oa_real_at(r->d, r->cosine, position),
-                                  oa_real_at(r->d, r->sine, position), r->sign,
-                                  oa_act_at(r->d, r->out, i * r->ldout));
+    const struct rotate_call *r = argument;
+    const struct oa_rotated_rows *a = r->a;
+    struct oa_rotation turn = a->rotation;
+    for (long i = item * r->block; i < oa_min(a->tokens, (item + 1) * r->block); i++) {
+        long position = i % a->length * (turn.turned / 2);
+        turn.cosine = oa_real_at(r->d, a->rotation.cosine, position);
+        turn.sine = oa_real_at(r->d, a->rotation.sine, position);
+        r->d->cpu->kernels.rotate(&turn, a->sign, oa_act_at(r->d, a->x, i * a->ldx));
     }
 }
 
-void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width,
-                   const void *cosine, const void *sine, double sign, void *x, long ldx)
+void oa_cpu_rotate(struct oa_device *d, const struct oa_rotated_rows *a)
 {
-    struct rows_call r = { .d = d,
-                           .rows = tokens,
-                           .cols = heads * width,
-                           .length = length,
-                           .heads = heads,
-                           .cosine = cosine,
-                           .sine = sine,
-                           .sign = sign,
-                           .out = x,
-                           .ldout = ldx };
-    run_by_rows(&r, rotate_item);
+    struct rotate_call r = { d, a, oa_item_rows(a->rotation.heads * a->rotation.width) };
+    oa_parallel(d->context, oa_blocks(a->tokens, r.block), rotate_item, &r);
 }
