@@ -77,11 +77,11 @@ struct oa_layer_input {
     /* [B] true lengths of the queries of cross-attention, or NULL: features fitted to queries
      * ignore padding. Padding inputs must be finite; their outputs are undefined. */
     const int32_t *query_lengths;
-    const int32_t *words;      /* [B·T] word numbers, for pattern(unit=word) */
+    const int32_t *words;    /* [B·T] word numbers, for pattern(unit=word) */
     struct oa_rotary rotary; /* of queries and keys; zeros = none */
     double dropout;          /* of attention weights */
-    struct oa_state *state;    /* decoding: of each group of the layer (oa_layer_state_open); NULL:
-                                  whole    sequences */
+    struct oa_state *state;  /* decoding: of each group of the layer (oa_layer_state_open); NULL:
+                                whole    sequences */
     /* [B] decoding batch of sequences of equal length, or NULL. In cross-attention `memory` is
      * NULL, as each row has its own, and rows may share a state after the first call. */
     const struct oa_layer_row *rows;

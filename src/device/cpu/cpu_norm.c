@@ -4,8 +4,8 @@
  *     sum = x + scale·dropout(branch)       y = norm(sum)
  *
  * Backward: dtotal = dnorm(dy) + dsum (what reached `sum` from the later residual branch); dx =
- * dtotal; dbranch = scale·dropout(dtotal). The gradients of gain and bias are summed block by block and
- * then in block order. */
+ * dtotal; dbranch = scale·dropout(dtotal). The gradients of gain and bias are summed block by block
+ * and then in block order. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>
