@@ -352,6 +352,17 @@ static bool sees(const struct definition *d, long i, long j)
     return j >= d->given[0][i] && j < d->given[1][i];
 }
 
+static void define_soft_cap(struct definition *d)
+{
+    EACH_COLUMN
+    {
+        wide t = tanhl(0.125L * IN(0, 0, j) / 5);
+        OUT(0, 0, j) = (double)(5 * t);
+        if (!d->p->variant)
+            OUT(1, 0, j) = (double)(1 - t * t);
+    }
+}
+
 /* Weights of row i into out[cols], as e^(t − the new maximum). */
 static void define_softmax_row(struct definition *d, long i, wide scale, double *out)
 {
@@ -743,6 +754,7 @@ static const struct {
     DEFINED(norm_gradient),
     DEFINED(rms_norm),
     DEFINED(rms_norm_gradient),
+    DEFINED(soft_cap),
     DEFINED(softmax_tile),
     DEFINED(softmax_to_tiles),
     DEFINED(softmax_again),

@@ -30,7 +30,9 @@ struct counted {
     double act, real; /* bytes */
 };
 
-static void count_step(struct counted *x, const char *attention, enum oa_precision precision)
+/* block: options of the model, key=value, or NULL */
+static void count_block(struct counted *x, const char *attention, enum oa_precision precision,
+                        const char *const *block)
 {
     struct oa_model_form form = oa_language_model_form(VOCABULARY);
     struct oa_step_clocks clocks;
@@ -47,9 +49,16 @@ static void count_step(struct counted *x, const char *attention, enum oa_precisi
     x->o.train_batch = ROWS;
     x->o.train_precision = precision;
     snprintf(x->o.model_attention, sizeof x->o.model_attention, "%s", attention);
+    for (; block && *block; block += 2)
+        assert_int_equal(oa_options_set(x->c, &x->o, block[0], block[1]), OA_OK);
     struct oa_step_shape shape = oa_language_model_step_shape(&x->o);
     assert_int_equal(oa_step_side_open(x->c, &x->o, &form, true, no_seconds, &x->side), OA_OK);
     oa_step_side_run(&x->side, &x->o, &shape.typical, 1, &clocks);
+}
+
+static void count_step(struct counted *x, const char *attention, enum oa_precision precision)
+{
+    count_block(x, attention, precision, NULL);
 }
 
 static void close_counted(struct counted *x)
@@ -229,12 +238,64 @@ static void linear_attention_is_counted(void **state)
     }
 }
 
+/* A Llama block with caps: root mean square norm (4 and 9 FLOPs an element), SwiGLU (2 and 4), half
+ * of each head turned, an output layer of its own; a cap takes 3 FLOPs, and 3 more backward. */
+static void a_block_of_another_kind_is_counted(void **state)
+{
+    static const char *const block[] = { "model.norm_kind",
+                                         "rms",
+                                         "model.activation",
+                                         "silu",
+                                         "model.ffn_gate",
+                                         "true",
+                                         "model.position",
+                                         "rotary",
+                                         "model.rotary_share",
+                                         "0.5",
+                                         "model.tie_output",
+                                         "false",
+                                         "model.logit_cap",
+                                         "30",
+                                         "model.output_cap",
+                                         "15",
+                                         NULL };
+    static const int ffn[][2] = { { D, F }, { D, F }, { F, D } };
+    static const int projections[][2] = { { D, D }, { D, D }, { D, D }, { D, D } };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct counted x;
+        count_block(&x, "softmax", precisions[i], block);
+        double n = (double)N * D, hidden = (double)N * F, v = VOCABULARY, logits = N * v;
+        expect_linears(&x, "ffn", 3, ffn);
+        expect_linears(&x, "attention", 4, projections);
+        expect_counts(&x, "silu_gated", NULL, 0, LAYERS * 2 * hidden, LAYERS * 3 * x.act * hidden);
+        expect_counts(&x, "silu_gated_gradient", NULL, 1, LAYERS * 4 * hidden,
+                      LAYERS * 5 * x.act * hidden);
+        expect_counts(&x, "residual_norm", NULL, -1, (2 * LAYERS + 1) * 4 * n,
+                      x.act * n * (4 * 2 * LAYERS + 2));
+        expect_counts(&x, "residual_norm_gradient", NULL, -1, (2 * LAYERS + 1) * 9 * n,
+                      x.act * n * (5 * 2 * LAYERS + 4));
+        expect_counts(&x, "rotate", NULL, -1, LAYERS * 2 * 2 * n / 2, LAYERS * 2 * 2 * x.act * n);
+        double bytes = x.act * (n + v * D) + x.real * logits + 2 * x.real * logits +
+                       x.act * (logits + v * D + n) + x.act * (logits + n) + 2 * x.real * v * D;
+        expect_counts(&x, "linear_loss", NULL, -1, 3 * 2 * n * v + 11 * logits, bytes);
+        double pairs = pairs_seen(T), forward = pairs * (2 * K + 5 + 3 + 2 * K);
+        expect_counts(&x, "logits", "attention", 0, LAYERS * forward, LAYERS * x.act * 4 * n);
+        expect_counts(&x, "logits_gradient", "attention", 1,
+                      LAYERS * (forward + pairs * (2 * 2 * K + 5 + 3 + 2 * 2 * K)),
+                      LAYERS * 2.5 * x.act * 4 * n);
+        expect_optimiser(&x, 2 * VOCABULARY * D + LAYERS * (3 * D * F + 2 * D + 4 * D * D) + D);
+        close_counted(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(softmax_and_its_windows_are_counted),
         cmocka_unit_test(random_tables_are_counted),
         cmocka_unit_test(linear_attention_is_counted),
+        cmocka_unit_test(a_block_of_another_kind_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

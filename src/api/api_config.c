@@ -62,6 +62,12 @@ void oa_config_say_preset(const oa_config *config)
     if (text.length)
         oa_log(config->context, 0, "using the defaults of task %s: %s", task->name, text.s);
     oa_text_free(&text);
+    oa_text_init(&text, config->context);
+    oa_model_print_preset(&config->options, &config->given, &text);
+    if (text.length)
+        oa_log(config->context, 0, "preset %s sets %s",
+               oa_option_word("model.preset", (int)config->options.model_preset).s, text.s);
+    oa_text_free(&text);
 }
 
 enum oa_error oa_config_get(const oa_config *config, const char *key, const struct oa_output *out)

@@ -32,7 +32,8 @@ static bool fits_attention(const struct initial_options *t)
 /* Options without effect in models of this task keep their values. */
 static bool applies_here(const struct initial_options *t, const char *name)
 {
-    static const char *const sources[] = { "encoder_layers", "source_context", "share_embeddings" };
+    static const char *const sources[] = { "encoder_layers", "source_context", "share_embeddings",
+                                           "encoder_rotary_base" };
     if (strcmp(name, "attention") == 0)
         return fits_attention(t);
     if (strcmp(name, "pool") == 0)

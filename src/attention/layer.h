@@ -13,6 +13,7 @@ struct oa_layer_shape {
     long memory_length; /* N of the keys in cross-attention; = length otherwise */
     bool causal, cross, bias;
     bool plain_output; /* no output.bias */
+    double logit_cap;  /* logits s become cap·tanh(s/cap); 0 = none */
     double init_scale; /* factor of the initial standard deviation of output.weight; 0 = 1 */
 };
 /* K = V = D/H, or 0, which layers refuse, if H does not divide D. */

@@ -289,6 +289,21 @@ enum oa_position {
     OA_POSITION_NONE
 };
 enum oa_rotary_pairing { OA_PAIRS_HALVES, OA_PAIRS_INTERLEAVED };
+enum oa_rotary_scaling {
+    OA_SCALING_NONE,
+    OA_SCALING_LINEAR,
+    OA_SCALING_NTK,
+    OA_SCALING_YARN,
+    OA_SCALING_LLAMA3
+};
+enum oa_model_preset {
+    OA_PRESET_NONE,
+    OA_PRESET_GPT2,
+    OA_PRESET_LLAMA,
+    OA_PRESET_NANOCHAT,
+    OA_PRESET_BERT,
+    OA_PRESET_VIT
+};
 enum oa_biases { OA_BIASES_NONE, OA_BIASES_ALL, OA_BIASES_QKV };
 enum oa_norm_place { OA_NORM_PRE, OA_NORM_POST, OA_NORM_BOTH, OA_NORM_BRANCH };
 enum oa_norm_kind { OA_NORM_LAYER, OA_NORM_RMS };
@@ -369,6 +384,7 @@ enum oa_option_need {
     OA_NEEDS_FIRST_MOMENT = 1 << 6, /* an update rule that has one */
     OA_NEEDS_ADAMW = 1 << 7,
     OA_NEEDS_ROTARY = 1 << 8,
+    OA_NEEDS_ROTARY_SCALING = 1 << 9,
 };
 struct oa_option_row {
     const char *section, *name, *key; /* key: "section.name" */

@@ -72,6 +72,10 @@ static const struct flag flags[] = {
       .help = "attention to compare; repeat for each; overrides compare.attentions (default: "
               "softmax, orthogonal, random, fixed-random, dense, random + softmax)" },
     { "task", "NAME", .help = "task to learn; see 'orthant list tasks'", .key = "data.task" },
+    { "preset", "NAME",
+      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options that are given "
+              "prevail",
+      .key = "model.preset" },
     { "init", "RUN",
       .help = "start from every tensor of a trained run that fits; from a comparison: each "
               "attention starts from its own runs there",

@@ -23,6 +23,10 @@ static const struct flag flags[] = {
     { "attention", "SPEC",
       .help = "attention to plan for; repeat for several (default: model.attention)" },
     { "task", "NAME", .help = "task to learn; see 'orthant list tasks'", .key = "data.task" },
+    { "preset", "NAME",
+      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options that are given "
+              "prevail",
+      .key = "model.preset" },
     { "init", "RUN", .help = "trained run or comparison whose tokenizer is used",
       .key = "train.init" },
     { "ranks", "N",

@@ -44,6 +44,10 @@ static const struct flag flags[] = {
     { "overwrite", .help = "replace another run in the folder" },
     { "attention", "SPEC", .help = "attention of the model", .key = "model.attention" },
     { "task", "NAME", .help = "task to learn; see 'orthant list tasks'", .key = "data.task" },
+    { "preset", "NAME",
+      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options that are given "
+              "prevail",
+      .key = "model.preset" },
     { "metric", "NAME",
       .help = "metric of train.keep_best and train.patience; see 'orthant list tasks'",
       .key = "compare.metric" },

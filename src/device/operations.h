@@ -580,6 +580,7 @@ struct oa_linear_loss {
     const void *bias;        /* real [vocabulary]; NULL: none */
     const int32_t *target;   /* [rows], < 0 = ignored */
     const double *value;     /* [rows]; NULL: there are targets */
+    double cap;              /* logits z are cap·tanh(z/cap); 0: z */
     double smoothing, scale; /* scale: usually 1 / number of targets of the whole step */
     void *dx, *dw, *dbias;   /* act, overwritten; real, added to. NULL: no gradient */
     double *losses;          /* host [rows]: of each row, 0 of an ignored one; NULL: not wanted */

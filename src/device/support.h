@@ -24,6 +24,7 @@ struct oa_attention_shape {
      * and this is the number of rows from one head to the next. 0: a row has the keys of all heads.
      */
     long key_head_rows;
+    double logit_cap; /* logits engine: s becomes cap·tanh(s/cap); 0: it stays */
     const int32_t
         *key_lengths; /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
     const int32_t *query_lengths; /* [B] queries beyond are padding: output 0, no gradient. NULL =

@@ -270,7 +270,18 @@ MAGNITUDE(weigh_sums)
     }
 }
 
+CALL(soft_cap, p->cols, 0.125, 5, x[0], p->variant ? NULL : x[1]);
+
+MAGNITUDE(soft_cap)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = o == 0 ? 8 * fabs(a[0][j]) : 8;
+}
+
 static const struct kernel_case cases[] = {
+    { CASE(soft_cap), .variants = 2, .bear = ALL, VECTOR,
+      .operand = { ROW(REAL, BOTH, WIDE), ROW(REAL, OUT, NORMAL) },
+      .magnitude = soft_cap_magnitude },
     { CASE(softmax_tile), .variants = 2, MATRIX, .shape = softmax_tile_shape,
       .magnitude = softmax_tile_magnitude },
     { CASE(softmax_to_tiles), .variants = 1, MATRIX, .shape = softmax_to_tiles_shape,

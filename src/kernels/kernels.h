@@ -185,6 +185,8 @@ struct oa_kernels {
      * the others may hold anything, NaN included, and are never read. A seen logit may be
      * −∞ (weight 0). low < 0 and high > cols are taken as 0 and cols. Weights below the least
      * normal number may be given as 0. */
+    /* Real x ← cap·tanh(factor·x/cap) [n]; slope real [n]: 1 − tanh², 0 where x is NaN; or NULL. */
+    void (*soft_cap)(long n, double factor, double cap, void *x, void *slope);
     /* Online step: with t = scale·s, m' = max(m, max t), rescale = e^{m − m'}, z ← z·rescale + Σ
      * e^{t − m'}, m ← m', s ← e^{t − m'} (0 where not seen); m = −∞, z = 0 at first. m, z, rescale
      * real [rows]. A row that has seen nothing keeps m = −∞, gets rescale = 1 and zeros. */

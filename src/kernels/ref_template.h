@@ -356,6 +356,17 @@ static void rotate(const struct oa_rotation *r, double sign, void *x)
     }
 }
 
+static void soft_cap(long n, double factor, double cap, void *x, void *slope)
+{
+    REAL *to = x, *bend = slope;
+    for (long i = 0; i < n; i++) {
+        REAL t = FN(tanh)((REAL)(factor / cap) * to[i]), rest = 1 - t * t;
+        to[i] = (REAL)cap * t;
+        if (bend)
+            bend[i] = rest > 0 ? rest : 0; /* NaN gives 0 */
+    }
+}
+
 /* ---- norms ---- */
 
 static void norm(long rows, long cols, const void *x, const void *gain, const void *bias,

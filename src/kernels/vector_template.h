@@ -410,6 +410,38 @@ static void rotate(const struct oa_rotation *r, double sign, void *x)
     }
 }
 
+/* ---- soft cap ---- */
+
+#define CAP_FLAT 10.0f  /* beyond, tanh is ±1 in float */
+#define CAP_SMALL 0.15f /* below, four terms of the series of tanh are exact in float */
+
+/* tanh x = sign·(1 − q)/(1 + q), q = e^{−2|x|}. NaN stays. */
+INLINE v_float v_tanh(v_float x)
+{
+    v_float in = v_max(v_set(-CAP_FLAT), v_min(v_set(CAP_FLAT), x)), size = v_abs(in);
+    v_float q = v_exp2(v_mul(size, v_set((float)(-2 * LOG2_E))));
+    v_float large = v_mul(v_sub(v_set(1), q), v_inverse(v_add(v_set(1), q)));
+    large = v_select(v_less(in, v_set(0)), v_sub(v_set(0), large), large);
+    v_float x2 = v_mul(in, in);
+    v_float small = v_fma(v_fma(v_set(-17.0f / 315), x2, v_set(2.0f / 15)), x2, v_set(-1.0f / 3));
+    small = v_fma(v_mul(small, x2), in, in);
+    return v_select(v_less(size, v_set(CAP_SMALL)), small, large);
+}
+
+INLINE void soft_cap_lanes(long at, long lanes, v_float factor, v_float cap, float *x, float *slope)
+{
+    v_float t = v_tanh(v_mul(factor, v_load(x + at, lanes))), rest = v_fnma(t, t, v_set(1));
+    v_store(x + at, v_mul(cap, t), lanes);
+    if (slope)
+        v_store(slope + at, v_keep(v_less(v_set(0), rest), rest), lanes);
+}
+
+static void soft_cap(long n, double factor, double cap, void *x, void *slope)
+{
+    v_float f = v_set((float)(factor / cap)), top = v_set((float)cap);
+    EACH(n, soft_cap_lanes, f, top, (float *)x, (float *)slope)
+}
+
 /* ---- norms ---- */
 
 /* Some rows at a time, each with the bits that it has alone: what follows the sums of a row waits

@@ -112,6 +112,9 @@ static enum oa_error form_check_source(oa_context *c, const struct oa_model_form
                                   both);
     if (!o->model_share_embeddings)
         return form_refuse_option(c, f, "model.share_embeddings", "false", both);
+    if (o->model_encoder_rotary_base > 0)
+        return form_refuse_number(c, f, "model.encoder_rotary_base", o->model_encoder_rotary_base,
+                                  both);
     return OA_OK;
 }
 
@@ -130,18 +133,6 @@ static enum oa_error form_check_pool(oa_context *c, const struct oa_model_form *
     return OA_OK;
 }
 
-static enum oa_error form_check_output(oa_context *c, const struct oa_model_form *f,
-                                       const struct oa_options *o)
-{
-    static const char tokens[] = "models of tokens";
-    if (f->output == OA_OUTPUT_TOKENS)
-        return OA_OK;
-    if (!o->model_tie_output)
-        return form_refuse_option(c, f, "model.tie_output", "false", tokens);
-    return o->model_output_bias ? form_refuse_option(c, f, "model.output_bias", "true", tokens)
-                                : OA_OK;
-}
-
 static enum oa_error form_check_parallel(oa_context *c, const struct oa_model_form *f,
                                          const struct oa_options *o)
 {
@@ -153,6 +144,14 @@ static enum oa_error form_check_parallel(oa_context *c, const struct oa_model_fo
             "model.parallel = true with model.norm = post: each sum would have a norm of "
             "its own; use pre, both or branch");
     return OA_OK;
+}
+
+long oa_ffn_width(const struct oa_options *o)
+{
+    if (o->model_ffn)
+        return o->model_ffn;
+    return o->model_ffn_gate ? oa_round_up(oa_blocks(8 * o->model_width, 3), 16)
+                             : 4 * o->model_width;
 }
 
 long oa_head_width(const struct oa_options *o)
@@ -173,7 +172,6 @@ enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
 {
     OA_TRY(form_check_stacks(c, f));
     OA_TRY(form_check_pool(c, f, o));
-    OA_TRY(form_check_output(c, f, o));
     OA_TRY(form_check_parallel(c, f, o));
     if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
         return form_refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,

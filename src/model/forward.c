@@ -188,6 +188,7 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
                                  oa_tensor *hidden, struct oa_targets *targets)
 {
     targets->id = b->target;
+    targets->cap = m->options.model_output_cap;
     if (m->form.encoder && b->target)
         hidden = select_target_rows(t, hidden, b->target, &targets->id);
     else if (m->form.encoder) /* the plan device */

@@ -47,6 +47,7 @@ enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
 /* Whether heads have a width: model.head_width, or model.heads divides model.width. */
 enum oa_error oa_check_heads(oa_context *c, const struct oa_options *o);
 long oa_head_width(const struct oa_options *o);
+long oa_ffn_width(const struct oa_options *o); /* of the hidden layer */
 
 /* Standard deviation of initial embeddings and learned positions: GPT-2's, or D^(−1/2) with
  * model.scale_embedding (Vaswani et al. 2017: embeddings times √D). */

@@ -3,6 +3,7 @@
 #include "model/model.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Vaswani et al. 2017, eq. in §3.5; unless fill_argument[0] = 1 scaled to the standard deviation of
  * the embeddings. */
@@ -19,16 +20,69 @@ static enum oa_error fill_sinusoids(oa_context *c, const struct oa_parameter *p,
     return OA_OK;
 }
 
-/* cos or (fill_argument[0] = 1) sin of t·base^(−2i/width): RoPE, Su et al. 2021. */
+/* ---- rotary angles ---- */
+
+enum { SINE, SCALING, CONTEXT };              /* fill_argument */
+enum { BASE, FACTOR, SLOW, FAST, AMPLITUDE }; /* fill_number */
+
+/* YaRN (Peng et al. 2023, arXiv 2309.00071): the share of pair i that keeps its frequency falls
+ * from 1 to 0 between the pairs that turn FAST and SLOW times in the original context, in whole
+ * pairs, as in the authors' code and transformers. */
+static double yarn_share(const struct oa_parameter *p, long i)
+{
+    const double *n = p->fill_number, width = 2 * (double)p->dim[1],
+                 context = (double)p->fill_argument[CONTEXT];
+    double fast = floor(width * log(context / (2 * M_PI * n[FAST])) / (2 * log(n[BASE]))),
+           slow = ceil(width * log(context / (2 * M_PI * n[SLOW])) / (2 * log(n[BASE])));
+    double low = fmax(fast, 0), high = fmin(slow, width - 1);
+    if (low == high)
+        high += 0.001;
+    return 1 - fmin(1, fmax(0, ((double)i - low) / (high - low)));
+}
+
+/* Llama 3.1: by the number of turns in the original context, linear in it between SLOW and FAST. */
+static double llama3_share(const struct oa_parameter *p, double frequency)
+{
+    const double *n = p->fill_number;
+    double turns = (double)p->fill_argument[CONTEXT] * frequency / (2 * M_PI);
+    return fmin(1, fmax(0, (turns - n[SLOW]) / (n[FAST] - n[SLOW])));
+}
+
+/* Radians a token of pair i: base^(−2i/width), scaled. */
+static double rotary_frequency(const struct oa_parameter *p, long i)
+{
+    const double *n = p->fill_number, pairs = (double)p->dim[1];
+    double plain = pow(n[BASE], -(double)i / pairs), share = 0;
+    switch ((enum oa_rotary_scaling)p->fill_argument[SCALING]) {
+    case OA_SCALING_NONE:
+        return plain;
+    case OA_SCALING_LINEAR:
+        break;
+    case OA_SCALING_NTK: /* base·factor^(width/(width − 2)): the last pair gets the factor */
+        return plain * (pairs > 1 ? pow(n[FACTOR], -(double)i / (pairs - 1)) : 1);
+    case OA_SCALING_YARN:
+        share = yarn_share(p, i);
+        break;
+    case OA_SCALING_LLAMA3:
+        share = llama3_share(p, plain);
+        break;
+    }
+    return plain * share + plain / n[FACTOR] * (1 - share);
+}
+
+/* cos or sin of t·frequency: RoPE, Su et al. 2021. */
 static enum oa_error fill_rotary(oa_context *c, const struct oa_parameter *p, uint64_t seed,
                                  double *out)
 {
     (void)c, (void)seed;
-    for (long t = 0; t < p->dim[0]; t++)
-        for (long i = 0; i < p->dim[1]; i++) {
-            double angle = (double)t * pow(p->fill_number[0], -(double)i / (double)p->dim[1]);
-            out[t * p->dim[1] + i] = p->fill_argument[0] ? sin(angle) : cos(angle);
+    double amplitude = p->fill_number[AMPLITUDE];
+    for (long i = 0; i < p->dim[1]; i++) {
+        double frequency = rotary_frequency(p, i);
+        for (long t = 0; t < p->dim[0]; t++) {
+            double angle = (double)t * frequency;
+            out[t * p->dim[1] + i] = amplitude * (p->fill_argument[SINE] ? sin(angle) : cos(angle));
         }
+    }
     return OA_OK;
 }
 
@@ -38,6 +92,23 @@ struct positions_builder {
     const char *prefix;
     long length;
 };
+
+static void positions_scale_rotary(const struct positions_builder *b, struct oa_parameter *p)
+{
+    const struct oa_options *o = b->options;
+    bool encoder = strcmp(b->prefix, "encoder.") == 0 && o->model_encoder_rotary_base > 0,
+         yarn = o->model_rotary_scaling == OA_SCALING_YARN;
+    double *n = p->fill_number, context = (double)o->model_context / o->model_rotary_factor;
+    p->fill_argument[SCALING] = (long)o->model_rotary_scaling;
+    p->fill_argument[CONTEXT] = o->model_rotary_context ? o->model_rotary_context : (long)context;
+    n[BASE] = encoder ? o->model_encoder_rotary_base : o->model_rotary_base;
+    n[FACTOR] = o->model_rotary_factor;
+    n[SLOW] = o->model_rotary_slow;
+    n[FAST] = o->model_rotary_fast > 0 ? o->model_rotary_fast : yarn ? 32 : 4;
+    n[AMPLITUDE] = o->model_rotary_amplitude > 0 ? o->model_rotary_amplitude
+                   : yarn                        ? 0.1 * log(n[FACTOR]) + 1
+                                                 : 1;
+}
 
 static struct oa_parameter *positions_add_frozen(
     const struct positions_builder *b, const char *name, long cols, long argument,
@@ -49,7 +120,7 @@ static struct oa_parameter *positions_add_frozen(
                               .fill = fill,
                               .fill_argument = { argument } };
     if (fill == fill_rotary)
-        p.fill_number[0] = b->options->model_rotary_base;
+        positions_scale_rotary(b, &p);
     snprintf(p.name, sizeof p.name, "%s%s", b->prefix, name);
     return oa_store_add(b->store, &p);
 }
@@ -64,6 +135,11 @@ static enum oa_error positions_add_rotary(oa_context *c, const struct positions_
                        "rotary positions need an even head width, not %ld: choose model.width and "
                        "model.heads accordingly",
                        head);
+    if (o->model_rotary_scaling == OA_SCALING_LLAMA3 && o->model_rotary_fast > 0 &&
+        o->model_rotary_fast <= o->model_rotary_slow)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.rotary_fast = %g must be greater than model.rotary_slow = %g",
+                       o->model_rotary_fast, o->model_rotary_slow);
     if (width < 2 || width % 2)
         return oa_fail(c, OA_SHAPE,
                        "model.rotary_share = %g of heads of width %ld is %ld columns: rotary "

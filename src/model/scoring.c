@@ -28,6 +28,8 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
         d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), weights, logits);
     for (long i = 0; logits && b && i < rows; i++)
         d->ops->axpy(d, g.n, 1, b->value, oa_real_at(d, logits, i * g.n));
+    if (logits && m->options.model_output_cap > 0)
+        d->ops->soft_cap(d, rows * g.n, m->options.model_output_cap, logits);
     return logits;
 }
 

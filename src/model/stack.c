@@ -108,6 +108,7 @@ static enum oa_error stack_add_attention(oa_context *c, const struct stack_build
                                     .cross = cross,
                                     .bias = s->bias != OA_BIASES_NONE,
                                     .plain_output = s->bias == OA_BIASES_QKV,
+                                    .logit_cap = s->logit_cap,
                                     .init_scale = initial_branch_scale(s) };
     stack_name_of(b, cross ? "cross_attention." : "attention.", prefix);
     return oa_layer_open(c, cross ? s->cross : s->attention, layer, &shape, b->store, prefix, out);

@@ -34,6 +34,7 @@ struct oa_stack_shape {
     enum oa_activation activation;
     bool gated, parallel;
     double residual_scale; /* factor of branches */
+    double logit_cap;      /* of attention; 0: none */
 };
 
 /* Norms of a sublayer: of what it reads, and of what it writes. */

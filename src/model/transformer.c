@@ -40,7 +40,7 @@ static struct oa_stack_shape model_stack_shape(const struct oa_model *m, enum oa
                                     .layers = o->model_layers,
                                     .width = o->model_width,
                                     .heads = o->model_heads,
-                                    .ffn = o->model_ffn ? o->model_ffn : 4 * o->model_width,
+                                    .ffn = oa_ffn_width(o),
                                     .head_width = o->model_head_width,
                                     .length = o->model_context,
                                     .bias = o->model_bias,
@@ -52,7 +52,8 @@ static struct oa_stack_shape model_stack_shape(const struct oa_model *m, enum oa
                                     .activation = o->model_activation,
                                     .gated = o->model_ffn_gate,
                                     .parallel = o->model_parallel,
-                                    .residual_scale = o->model_residual_scale };
+                                    .residual_scale = o->model_residual_scale,
+                                    .logit_cap = o->model_logit_cap };
 }
 
 /* The encoder of an encoder-decoder. */

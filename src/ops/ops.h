@@ -350,6 +350,7 @@ oa_tensor *oa_mean_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *le
 struct oa_targets {
     const int32_t *id;   /* [rows] < 0: none; cross-entropy */
     const double *value; /* [rows] instead: w has one row; squared error */
+    double cap;          /* soft cap of the logits; 0: none */
     double smoothing;    /* label smoothing: kernels.h, cross_entropy */
     double scale;        /* of the gradient */
     double *losses;      /* host [rows], receives the loss of each row; NULL: not wanted */

@@ -159,6 +159,7 @@ double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struc
         .bias = b ? b->value : NULL,
         .target = oa_tape_upload(t, targets->id, rows * sizeof *targets->id),
         .value = oa_tape_upload(t, targets->value, rows * sizeof *targets->value),
+        .cap = targets->cap,
         .smoothing = targets->smoothing,
         .scale = targets->scale,
         .losses = targets->losses

@@ -93,11 +93,15 @@ struct oa_task {
 const struct oa_task *oa_task_at(int i); /* in the order of tasks.def; NULL past the end */
 const struct oa_task *oa_task_find(const char *name); /* NULL: unknown */
 
-/* Sets options that the user did not set to the preset of data.task, or to their default. */
+/* Sets options that the user did not set to the preset of model.preset, that of data.task, or to
+ * their default. */
 enum oa_error oa_task_preset(oa_context *c, const struct oa_given *given, struct oa_options *o);
 /* The rows of the preset that apply: "data.tokenizer bpe, model.context 256". */
 void oa_task_print_preset(const struct oa_task *task, const struct oa_given *given,
                           struct oa_text *out);
+/* The same of model.preset. */
+void oa_model_print_preset(const struct oa_options *o, const struct oa_given *given,
+                           struct oa_text *out);
 
 /* The stacks of the models that these options train; of an unknown task, those of a language model.
  */

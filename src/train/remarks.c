@@ -44,6 +44,8 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
         { OA_NEEDS_ADAMW, o->train_optimizer == OA_OPTIMIZER_ADAMW, "only adamw uses it" },
         { OA_NEEDS_ROTARY, o->model_position == OA_POSITION_ROTARY,
           "model.position is not rotary" },
+        { OA_NEEDS_ROTARY_SCALING, o->model_rotary_scaling != OA_SCALING_NONE,
+          "model.rotary_scaling is none" },
     };
     for (int i = 0; oa_option_at(i); i++)
         for (size_t k = 0; k < sizeof needs / sizeof *needs; k++)

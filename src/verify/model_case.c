@@ -6,25 +6,39 @@
 
 enum { N = 7 }; /* model.context: one more than the rows have */
 
+/* Norms of branches have a large epsilon: of rows that are nearly 0 they are otherwise too curved
+ * for central differences. */
 static const struct oa_case_form forms[] = {
     { "encoder of classes, CLS", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_CLASSES,
       true, true, "model.bias=true" },
     { "encoder of masked tokens", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_TOKENS,
-      false, true, "model.norm=post model.position=none" },
+      false, true,
+      "model.norm=post model.position=none model.embedding_norm=true model.activation=gelu-exact "
+      "model.norm_epsilon=1e-3 model.bias=true model.output_bias=true" },
     { "encoder of an encoder-decoder", OA_STACK_ENCODER, OA_MODE_BOTH, true, true, OA_OUTPUT_TOKENS,
       false, true,
-      "train.label_smoothing=0.1 model.share_embeddings=false model.encoder_layers=1" },
+      "train.label_smoothing=0.1 model.share_embeddings=false model.encoder_layers=1 "
+      "model.norm=branch model.norm_kind=rms model.norm_epsilon=0.01 model.activation=relu2 "
+      "model.position=rotary model.rotary_pairing=interleaved model.encoder_rotary_base=30" },
     { "decoder of an encoder-decoder", OA_STACK_DECODER, OA_MODE_CAUSAL, true, true,
       OA_OUTPUT_TOKENS, false, true,
-      "train.label_smoothing=0.2 model.scale_embedding=true model.position=sinusoidal" },
+      "train.label_smoothing=0.2 model.scale_embedding=true model.position=sinusoidal "
+      "model.embedding_scale=0.7 model.residual_scale=0.5" },
     { "cross-attention", OA_STACK_CROSS, OA_MODE_CROSS, true, true, OA_OUTPUT_TOKENS, false, true,
-      "model.norm=post model.bias=true" },
+      "model.norm=post model.bias=true model.ffn_gate=true" },
     { "decoder of tokens", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_TOKENS, false,
-      false, "train.label_smoothing=0.1" },
+      false,
+      "train.label_smoothing=0.1 model.norm_kind=rms model.activation=silu model.ffn_gate=true "
+      "model.position=rotary model.rotary_share=0.5 model.bias=qkv model.tie_output=false "
+      "model.output_cap=3" },
     { "decoder of classes, last", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_CLASSES,
-      false, true, "model.pool=last" },
+      false, true,
+      "model.pool=last model.norm=both model.norm_kind=rms model.norm_gain=false "
+      "model.norm_epsilon=0.01 model.parallel=true" },
     { "encoder of a number, mean", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_NUMBER,
-      false, true, "model.pool=mean" },
+      false, true,
+      "model.pool=mean model.norm=both model.norm_epsilon=0.01 model.activation=relu "
+      "model.ffn_gate=true" },
 };
 
 const struct oa_case_form *oa_case_form_at(int i)
@@ -125,6 +139,16 @@ static enum oa_error set_form_options(oa_context *c, const char *text, struct oa
     return OA_OK;
 }
 
+/* Has every group a softmax? Then its logits can be capped. */
+static bool case_can_cap(const struct oa_spec *s)
+{
+    for (int l = 0; l < s->layers; l++)
+        for (int g = 0; g < s->layer[l].groups; g++)
+            if (!(oa_atom_capabilities(&s->layer[l].group[g].atom) & OA_DROPS))
+                return false;
+    return true;
+}
+
 static enum oa_error open_case_model(struct oa_model_case *m, const char *spec)
 {
     struct oa_options o;
@@ -143,6 +167,8 @@ static enum oa_error open_case_model(struct oa_model_case *m, const char *spec)
     o.model_ffn = 10;
     o.model_context = N;
     OA_TRY(set_form_options(m->context, f->options, &o));
+    if (f->output == OA_OUTPUT_CLASSES && case_can_cap(&m->label.single.spec))
+        o.model_logit_cap = 1.5;
     return oa_model_open(m->device, &o, &form, true, &m->model);
 }
 

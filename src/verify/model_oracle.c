@@ -296,10 +296,13 @@ static double oracle_token_loss(const struct model_oracle *o, const double *hidd
                                 const int32_t *target, long n, double smoothing)
 {
     const struct oa_model *model = o->m->model;
-    const double *logits = oracle_linear(
-        o, hidden, n, model->options.model_tie_output ? model->embedding : model->output,
-        model->output_bias);
-    double sum = 0;
+    const struct oa_options *options = &model->options;
+    double *logits =
+        oracle_linear(o, hidden, n, options->model_tie_output ? model->embedding : model->output,
+                      model->output_bias);
+    double sum = 0, cap = options->model_output_cap;
+    for (long i = 0; logits && cap > 0 && i < n * model->vocabulary; i++)
+        logits[i] = cap * tanh(logits[i] / cap);
     for (long t = 0; logits && t < n; t++)
         if (target[t] != OA_IGNORED)
             sum += oracle_cross_entropy(logits + t * model->vocabulary, model->vocabulary,

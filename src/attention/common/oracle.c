@@ -216,6 +216,9 @@ static void oracle_normalise(const struct oa_group *g, const struct oa_oracle *i
     for (long j = 0; j < in->keys; j++)
         w[j] = oa_oracle_visible(g, in, head, i, j) ? w[j] + oa_relative_score(g, head, i, j)
                                                     : -INFINITY;
+    for (long j = 0; g->shape.logit_cap > 0 && j < in->keys; j++)
+        if (isfinite(w[j]))
+            w[j] = g->shape.logit_cap * tanh(w[j] / g->shape.logit_cap);
     if (oa_atom_is(a, "normalise", "sigmoid"))
         for (long j = 0; j < in->keys; j++)
             w[j] = isfinite(w[j]) ? 1 / (1 + seen * exp(-w[j])) : 0;

@@ -33,6 +33,7 @@ struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct 
                                         .key_heads = g->key_heads,
                                         .value_width = g->shape.value_width,
                                         .causal = g->shape.causal,
+                                        .logit_cap = g->shape.logit_cap,
                                         .key_lengths = in->lengths,
                                         .query_lengths =
                                             g->shape.cross ? in->query_lengths : in->lengths };
@@ -97,6 +98,17 @@ static enum oa_error group_check_widths(oa_context *c, const struct oa_group *g)
     return OA_OK;
 }
 
+/* Of a mixture the components have no logits of their own. */
+static enum oa_error group_check_cap(oa_context *c, const struct oa_group *g)
+{
+    if (g->shape.logit_cap == 0 || oa_atom_capabilities(g->atom) & OA_DROPS)
+        return OA_OK;
+    return oa_fail(c, OA_UNSUPPORTED,
+                   "model.logit_cap applies to logits of a softmax, and %s has none: use 0, or an "
+                   "attention with a softmax",
+                   g->mechanism->name);
+}
+
 /* ---- opening ---- */
 
 struct layer_opening {
@@ -159,6 +171,7 @@ static enum oa_error group_open(struct oa_group *g, const struct layer_opening *
         g->shape.head_width = g->mechanism->head_width(g->atom);
     OA_TRY(group_check_widths(g->context, g));
     OA_TRY(group_check_modes(g->context, g));
+    OA_TRY(group_check_cap(g->context, g));
     OA_TRY(group_open_components(g, how));
     if (g->mechanism->can & OA_HAS_QUERIES)
         OA_TRY(oa_project_parameters(g));

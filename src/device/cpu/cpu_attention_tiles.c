@@ -20,9 +20,9 @@ bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a,
 {
     const struct oa_support_functions *f = oa_support_functions_of(&a->support);
     bool intervals = !f || f->row || !f->visible;
-    return d->cpu->kernels.attention_tile && one_product(a) && !oa_tables_shared(a) && intervals &&
-           key_block <= OA_ATTENTION_COLS && a->part[0].width <= OA_ATTENTION_WIDTH &&
-           a->shape.value_width <= OA_ATTENTION_WIDTH;
+    return d->cpu->kernels.attention_tile && a->shape.logit_cap == 0 && one_product(a) &&
+           !oa_tables_shared(a) && intervals && key_block <= OA_ATTENTION_COLS &&
+           a->part[0].width <= OA_ATTENTION_WIDTH && a->shape.value_width <= OA_ATTENTION_WIDTH;
 }
 
 /* Rows of the block at work. */

@@ -216,7 +216,7 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
         oa_pieces_forward(d, a);
         return;
     }
-    if (a->shape.queries == 1 && a->keep >= 1) {
+    if (a->shape.queries == 1 && a->keep >= 1 && a->shape.logit_cap == 0) {
         oa_row_forward(d, a);
         return;
     }

@@ -102,8 +102,9 @@ struct oa_tiles {
     long padded_cols;
     int32_t *tile_low, *tile_high;
     void *s,
-        *part;  /* real [padded_rows, padded_cols]: logits; one part of a mixture; NULL on tiles */
-    void *fold; /* real [a + b]: a row of both sides of a FOLD */
+        *part;   /* real [padded_rows, padded_cols]: logits; one part of a mixture; NULL on tiles */
+    void *slope; /* with a soft cap, real like s: its derivative; NULL: not wanted */
+    void *fold;  /* real [a + b]: a row of both sides of a FOLD */
 };
 
 /* Rows of a block of queries in tiles of at most key_block keys: where work is cut, it is cut in

@@ -73,6 +73,7 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
         g->p = oa_tiles_take(t, tile, real); /* D is dropped as reals first */
         g->dp = oa_tiles_take(t, tile, real);
         g->ds = oa_tiles_take(t, tile, act);
+        t->slope = f->a->shape.logit_cap > 0 ? oa_tiles_take(t, tile, real) : NULL;
     }
     if (t->a->forgetting.dquery) {
         g->ones = oa_tiles_take(t, t->key_block, act);

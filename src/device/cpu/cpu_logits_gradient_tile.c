@@ -60,6 +60,8 @@ static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, con
     else
         k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp,
                             t->padded_cols, g->delta, g->ds, t->padded_cols);
+    if (t->slope)
+        k->multiply(t->padded_rows * t->padded_cols, t->slope, g->ds, g->ds);
 }
 
 static void add_tile_to_dtable(struct oa_tiles *t, const struct oa_gradients *g, int c)

@@ -21,8 +21,25 @@ struct loss_rows {
     double *loss;  /* [rows] */
 };
 
+/* The loss of capped logits: their gradient times the derivative of the cap. */
+static double capped_loss(const struct loss_rows *r, int32_t target, void *logits, void *dlogits,
+                          const struct oa_worker *worker)
+{
+    const struct oa_linear_loss *a = r->a;
+    const struct oa_kernels *k = &r->d->cpu->kernels;
+    void *slope =
+        dlogits ? oa_arena_take(worker->scratch, (size_t)a->vocabulary * k->real_size) : NULL;
+    if (dlogits && !slope)
+        return NAN;
+    k->soft_cap(a->vocabulary, 1, a->cap, logits, slope);
+    double loss = k->cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale, dlogits);
+    if (dlogits)
+        k->multiply(a->vocabulary, slope, dlogits, dlogits);
+    return loss;
+}
+
 static double logits_loss(const struct loss_rows *r, long i, int32_t target, void *logits,
-                          void *dlogits)
+                          void *dlogits, const struct oa_worker *worker)
 {
     const struct oa_linear_loss *a = r->a;
     if (a->bias)
@@ -34,13 +51,14 @@ static double logits_loss(const struct loss_rows *r, long i, int32_t target, voi
             r->d->cpu->kernels.act_from_real(1, logits, dlogits);
         return error * error;
     }
+    if (a->cap > 0)
+        return capped_loss(r, target, logits, dlogits, worker);
     return r->d->cpu->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale,
                                             dlogits);
 }
 
 static void loss_row_item(void *argument, long i, const struct oa_worker *worker)
 {
-    (void)worker;
     const struct loss_rows *r = argument;
     const struct oa_linear_loss *a = r->a;
     int32_t target = a->value ? 0 : a->target[r->first + i];
@@ -51,7 +69,8 @@ static void loss_row_item(void *argument, long i, const struct oa_worker *worker
             memset(dlogits, 0, (size_t)a->vocabulary * r->d->numbers.act_size);
         return;
     }
-    r->loss[i] = logits_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits);
+    r->loss[i] =
+        logits_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits, worker);
 }
 
 static double loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows)
@@ -129,4 +148,9 @@ void oa_cpu_log_sums(struct oa_device *d, long rows, long cols, const void *x, d
 {
     struct log_sums_call l = { d, cols, x, sums };
     oa_parallel(d->context, rows, log_sum_item, &l);
+}
+
+void oa_cpu_soft_cap(struct oa_device *d, long n, double cap, void *x)
+{
+    d->cpu->kernels.soft_cap(n, 1, cap, x, NULL);
 }

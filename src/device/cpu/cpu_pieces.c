@@ -31,7 +31,7 @@ bool oa_pieces_wanted(const struct oa_logits *a)
     const struct oa_support_functions *f = oa_support_functions_of(&a->support);
     return f && f->piece && a->shape.queries == a->shape.keys && a->parts == 1 &&
            p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha &&
-           !a->forgetting.query && !oa_weighs(a);
+           !a->forgetting.query && !oa_weighs(a) && a->shape.logit_cap == 0;
 }
 
 /* ---- orders ---- */

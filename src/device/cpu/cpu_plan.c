@@ -99,6 +99,11 @@ static bool plan_finite(struct oa_device *d, bool act, long rows, long cols, con
 
 /* ---- elements and rows ---- */
 
+static void plan_soft_cap(struct oa_device *d, long n, double cap, void *x)
+{
+    add_elements(d, n, 3, 0, 2);
+}
+
 static void plan_zero(struct oa_device *d, size_t bytes, void *x)
 {
     add_work(d, 0, (double)bytes);
@@ -397,7 +402,10 @@ static double plan_linear_loss(struct oa_device *d, const struct oa_linear_loss 
         long rows = oa_min(most, a->rows - first);
         plan_gemm(d, &(struct oa_gemm){ .m = rows, .n = v, .k = w, .real_out = true }, NULL, NULL,
                   NULL);
-        add_work(d, 5 * (double)rows * (double)v, real_bytes(d, 2 * (double)rows * (double)v));
+        /* soft cap: the tanh and two factors; backward its derivative, and times it */
+        double cap = a->cap > 0 ? (a->dx ? 6 : 3) : 0;
+        add_work(d, (5 + cap) * (double)rows * (double)v,
+                 real_bytes(d, 2 * (double)rows * (double)v));
         if (!a->dx)
             continue;
         plan_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v }, NULL, NULL, NULL);
@@ -431,7 +439,8 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
     bool shared =
-             !a->distances.table && !a->forgetting.query && a->normaliser == OA_NORMALISE_SOFTMAX,
+             !a->distances.table && !a->forgetting.query && a->normaliser == OA_NORMALISE_SOFTMAX &&
+             a->shape.logit_cap == 0,
          wanted =
              a->distances.dbias ||
              a->forgetting.dquery; /* shared: one map P for the whole batch (given logits only) */
@@ -448,6 +457,9 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
         flops += pairs;
     if (a->forgetting.query)
         flops += 2 * pairs;
+    if (a->shape.logit_cap >
+        0) /* the tanh and two factors; backward its derivative, and times it */
+        flops += 3 * pairs;
     double v = (double)a->shape.value_width, once = shared ? (double)a->shape.batch : 1;
     return (flops + 5 * pairs) / once + pairs * 2 * v * (gradient && wanted ? 2 : 1);
 }

@@ -293,6 +293,11 @@ double oa_tiles_logits(struct oa_tiles *t)
         add_tile_part(t, c, base);
     oa_tiles_add_distances(t, 1 / base);
     oa_tiles_add_forgetting(t, 1 / base);
+    if (t->a->shape.logit_cap > 0) { /* before what is hidden becomes −∞ */
+        t->d->cpu->kernels.soft_cap(t->padded_rows * t->padded_cols, base, t->a->shape.logit_cap,
+                                    t->s, t->slope);
+        base = 1;
+    }
     oa_tiles_hide(t);
     return base;
 }
