@@ -124,7 +124,8 @@ static void forget_everything(oa_context *c)
     char path[128];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     assert_int_equal(oa_trained_open(c, folder, &t), OA_OK);
-    memset(t.model->decoder.norm->value, 0, (size_t)t.model->decoder.norm->count * sizeof(double));
+    memset(t.model->decoder.norm.gain->value, 0,
+           (size_t)t.model->decoder.norm.gain->count * sizeof(double));
     assert_int_equal(oa_model_save(t.model, t.tokenizer, path, false), OA_OK);
     oa_trained_close(&t);
 }

@@ -151,7 +151,7 @@ static void wrong_values_are_refused(void **state)
         { "model.dropout", "0.96", "model.dropout is \"0.96\"; give a number from 0 to 0.95" },
         { "model.dropout", "nan", "give a number" },
         { "model.dropout", "0.1%", "give a number" },
-        { "model.bias", "maybe", "give true or false" },
+        { "model.scale_embedding", "maybe", "give true or false" },
         { "train.optimizer", "adam", "did you mean \"adamw\"? choose one of adamw|sgd|adafactor" },
         { "train.optimizer", "", "choose one of" },
         { "train.optimizer", "sgd|adafactor", "choose one of" },

@@ -152,13 +152,16 @@ static oa_tensor *oracle_tensor(const struct model_oracle *o, const double *x, l
 
 /* The output of a layer without an oracle, for one sequence. */
 static double *layer_output(struct model_oracle *o, const struct oa_layer *l,
-                            const struct oa_oracle *in, long D)
+                            const struct oa_oracle *in, const struct oa_positions *positions)
 {
+    long D = l->shape.width;
     oa_tape *t = &o->m->tape;
     struct oa_layer_input x = {
         .batch = 1, .queries = in->queries, .keys = in->keys, .words = in->words
     };
     double *y = oracle_array(o, in->queries * D);
+    if (in->cosine)
+        x.rotary = oa_positions_rotary(positions);
     oa_tape_reset(t, false, false, oa_stream_named(1, "oracle"));
     x.x = oracle_tensor(o, in->x, in->queries, D);
     x.memory = in->memory ? oracle_tensor(o, in->memory, in->keys, D) : NULL;
@@ -187,7 +190,7 @@ static double *oracle_attention(struct model_oracle *o, const struct oa_layer *l
         in.interleaved = o->m->model->options.model_rotary_pairing == OA_PAIRS_INTERLEAVED;
     }
     if (oa_layer_without_map(l))
-        return layer_output(o, l, &in, D);
+        return layer_output(o, l, &in, positions);
     double *map = oracle_array(o, l->shape.heads * s->n * keys), *y = oracle_array(o, s->n * D);
     if (!map || !y || oa_layer_weights(l, &in, map) != OA_OK ||
         oa_layer_apply_map(l, &in, map, y) != OA_OK)
