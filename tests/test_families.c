@@ -23,8 +23,8 @@ enum how {
 };
 
 struct mapping {
-    const char *ours,
-        *theirs; /* the first %d in theirs is the layer, which ours has after layers. */
+    const char *ours, *theirs; /* the first %d in theirs is the layer, which ours has after layers;
+                                  a slash is a dot */
     enum how how;
     int part;
     double factor; /* 0: 1 */
@@ -83,14 +83,14 @@ static const struct mapping gpt2[] = {
     { "embedding.weight", "transformer.wte.weight", AS_IS, 0, 0 },
     { "position.weight", "transformer.wpe.weight", AS_IS, 0, 0 },
     BOTH("decoder.norm", "transformer.ln_f", AS_IS, 0),
-    BOTH("attention_norm", "transformer.h.%d.ln_1", AS_IS, 0),
-    BOTH("ffn_norm", "transformer.h.%d.ln_2", AS_IS, 0),
-    BOTH("attention.query", "transformer.h.%d.attn.c_attn", PART, 0),
-    BOTH("attention.key", "transformer.h.%d.attn.c_attn", PART, 1),
-    BOTH("attention.value", "transformer.h.%d.attn.c_attn", PART, 2),
-    BOTH("attention.output", "transformer.h.%d.attn.c_proj", TURNED, 0),
-    BOTH("ffn.in", "transformer.h.%d.mlp.c_fc", TURNED, 0),
-    BOTH("ffn.out", "transformer.h.%d.mlp.c_proj", TURNED, 0),
+    BOTH("attention_norm", "transformer/h.%d.ln_1", AS_IS, 0),
+    BOTH("ffn_norm", "transformer/h.%d.ln_2", AS_IS, 0),
+    BOTH("attention.query", "transformer/h.%d.attn.c_attn", PART, 0),
+    BOTH("attention.key", "transformer/h.%d.attn.c_attn", PART, 1),
+    BOTH("attention.value", "transformer/h.%d.attn.c_attn", PART, 2),
+    BOTH("attention.output", "transformer/h.%d.attn.c_proj", TURNED, 0),
+    BOTH("ffn.in", "transformer/h.%d.mlp.c_fc", TURNED, 0),
+    BOTH("ffn.out", "transformer/h.%d.mlp.c_proj", TURNED, 0),
     { NULL, NULL, AS_IS, 0, 0 }
 };
 
@@ -99,18 +99,18 @@ static const struct mapping gpt_neo[] = {
     { "embedding.weight", "transformer.wte.weight", AS_IS, 0, 0 },
     { "position.weight", "transformer.wpe.weight", AS_IS, 0, 0 },
     BOTH("decoder.norm", "transformer.ln_f", AS_IS, 0),
-    BOTH("attention_norm", "transformer.h.%d.ln_1", AS_IS, 0),
-    BOTH("ffn_norm", "transformer.h.%d.ln_2", AS_IS, 0),
-    { "attention.query.weight", "transformer.h.%d.attn.attention.q_proj.weight", AS_IS, 0,
+    BOTH("attention_norm", "transformer/h.%d.ln_1", AS_IS, 0),
+    BOTH("ffn_norm", "transformer/h.%d.ln_2", AS_IS, 0),
+    { "attention.query.weight", "transformer/h.%d.attn.attention.q_proj.weight", AS_IS, 0,
       3.16227766016837933200 },
-    { "attention.key.weight", "transformer.h.%d.attn.attention.k_proj.weight", AS_IS, 0, 0 },
-    { "attention.value.weight", "transformer.h.%d.attn.attention.v_proj.weight", AS_IS, 0, 0 },
+    { "attention.key.weight", "transformer/h.%d.attn.attention.k_proj.weight", AS_IS, 0, 0 },
+    { "attention.value.weight", "transformer/h.%d.attn.attention.v_proj.weight", AS_IS, 0, 0 },
     { "attention.query.bias", "", ZERO, 0, 0 },
     { "attention.key.bias", "", ZERO, 0, 0 },
     { "attention.value.bias", "", ZERO, 0, 0 },
-    BOTH("attention.output", "transformer.h.%d.attn.attention.out_proj", AS_IS, 0),
-    BOTH("ffn.in", "transformer.h.%d.mlp.c_fc", AS_IS, 0),
-    BOTH("ffn.out", "transformer.h.%d.mlp.c_proj", AS_IS, 0),
+    BOTH("attention.output", "transformer/h.%d.attn.attention.out_proj", AS_IS, 0),
+    BOTH("ffn.in", "transformer/h.%d.mlp.c_fc", AS_IS, 0),
+    BOTH("ffn.out", "transformer/h.%d.mlp.c_proj", AS_IS, 0),
     { NULL, NULL, AS_IS, 0, 0 }
 };
 
@@ -248,6 +248,9 @@ static const struct oa_array *their_tensor(const struct opened *o, const struct 
     char theirs[200];
     const char *layer = strstr(name, "layers.");
     snprintf(theirs, sizeof theirs, "%s", m->theirs);
+    char *slash = strchr(theirs, '/');
+    if (slash)
+        *slash = '.';
     char *number = strstr(theirs, "%d");
     if (number) {
         char rest[200];

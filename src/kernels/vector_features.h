@@ -210,11 +210,13 @@ static void weigh_sums(enum oa_weighing w, long rows, long cols, const void *p, 
         ((float *)below)[i] += v_sum(under);
     }
 }
+#define SILU_LEAST (-80.0f) /* below, −x·e^x is less than 2·10⁻³³ */
 
 INLINE void silu_lanes(long at, long lanes, const ACT *x, ACT *y)
 {
-    v_float v = act_load(x + at, lanes), q, above = sigmoid_above(v, &q);
-    act_store(y + at, v_mul(v, sigmoid_of(v, above, q)), lanes);
+    v_float v = v_max(v_set(SILU_LEAST), act_load(x + at, lanes)); /* NaN stays */
+    v_float e = v_exp(v_sub(v_set(0), v));
+    act_store(y + at, v_mul(v, v_inverse(v_add(v_set(1), e))), lanes);
 }
 
 static void silu(long n, const void *x, void *y)
