@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GELU by look-up: of every number that bf16 has, the bits of the version that computes. That this
- * is right is for test_kernels. It is used where there is AMX, and needs AVX512_BF16 alone.
+ * GELU and SiLU by look-up: of every number that bf16 has, the bits of the version that computes.
+ * That this is right is for test_kernels. It is used where there is AMX, and needs AVX512_BF16
+ * alone.
  */
 #include "testing.h"
 
@@ -52,6 +53,8 @@ static void need_bf16(const struct fixture *f)
         skip();
     assert_ptr_not_equal(f->computed.gelu, f->looked_up.gelu);
     assert_ptr_not_equal(f->computed.gelu_gradient, f->looked_up.gelu_gradient);
+    assert_ptr_not_equal(f->computed.silu, f->looked_up.silu);
+    assert_ptr_not_equal(f->computed.silu_gradient, f->looked_up.silu_gradient);
 }
 
 /* What is no number may be any that is none: which one depends on the order in which a compiler has
@@ -74,6 +77,9 @@ static void values_by_table_have_the_bits_of_vectors(void **state)
     f->computed.gelu(NUMBERS, f->x, f->out[0]);
     f->looked_up.gelu(NUMBERS, f->x, f->out[1]);
     assert_same(f);
+    f->computed.silu(NUMBERS, f->x, f->out[0]);
+    f->looked_up.silu(NUMBERS, f->x, f->out[1]);
+    assert_same(f);
 }
 
 /* Gradients of both signs, that round up and down, and that make denormals, infinities and NaN. */
@@ -88,6 +94,9 @@ static void gradients_by_table_have_the_bits_of_vectors(void **state)
             f->dy[i] = oa_float_to_bf16(gradients[g]);
         f->computed.gelu_gradient(NUMBERS, f->x, f->dy, f->out[0]);
         f->looked_up.gelu_gradient(NUMBERS, f->x, f->dy, f->out[1]);
+        assert_same(f);
+        f->computed.silu_gradient(NUMBERS, f->x, f->dy, f->out[0]);
+        f->looked_up.silu_gradient(NUMBERS, f->x, f->dy, f->out[1]);
         assert_same(f);
     }
 }

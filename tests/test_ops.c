@@ -243,6 +243,37 @@ static oa_tensor *several(struct fixture *f, oa_tensor *x)
     return oa_residual_norm_op(&f->tape, x, y, 0, 1, &norm, &sum);
 }
 
+static oa_tensor *rms(struct fixture *f, oa_tensor *x)
+{
+    oa_tensor *sum;
+    struct oa_norm norm = layer_norm(f, false), plain = { .rms = true, .epsilon = 1e-3 };
+    norm.rms = true;
+    oa_tensor *y = oa_residual_norm_op(&f->tape, x, oa_gelu(&f->tape, x), 0.4, 0.7, &norm, &sum);
+    return oa_residual_norm_op(&f->tape, sum, y, 0, 1, &plain, &sum);
+}
+
+/* A sum alone, of a branch that is scaled and dropped. */
+static oa_tensor *scaled_sum(struct fixture *f, oa_tensor *x)
+{
+    oa_tensor *sum;
+    oa_tensor *y = oa_residual_norm_op(&f->tape, x, oa_gelu(&f->tape, x), 0.4, -1.3, NULL, &sum);
+    return oa_activate(&f->tape, y, OA_UNARY_SILU);
+}
+
+static oa_tensor *gated(struct fixture *f, oa_tensor *x)
+{
+    oa_tensor *up = oa_activate(&f->tape, x, OA_UNARY_RELU2);
+    return oa_gated(&f->tape, oa_gated(&f->tape, x, up, OA_UNARY_SILU), x, OA_UNARY_GELU_EXACT);
+}
+
+/* Half of each head, as neighbours. */
+static oa_tensor *rotated_pairs(struct fixture *f, oa_tensor *x)
+{
+    struct oa_rotary half = { f->cosine, f->sine, 2, true };
+    return oa_rotate(&f->tape, oa_scale_heads(&f->tape, x, HEADS, 1, NULL, NULL), LENGTH, HEADS,
+                     &half);
+}
+
 #define GRADIENT_TEST(name)                                                                        \
     static void test_##name(void **state)                                                          \
     {                                                                                              \
@@ -256,6 +287,10 @@ GRADIENT_TEST(gelu)
 GRADIENT_TEST(relu)
 GRADIENT_TEST(elu)
 GRADIENT_TEST(cosine)
+GRADIENT_TEST(rms)
+GRADIENT_TEST(scaled_sum)
+GRADIENT_TEST(gated)
+GRADIENT_TEST(rotated_pairs)
 GRADIENT_TEST(power)
 GRADIENT_TEST(rotate)
 GRADIENT_TEST(select_rows)
@@ -571,6 +606,10 @@ int main(void)
         cmocka_unit_test(test_relu),
         cmocka_unit_test(test_elu),
         cmocka_unit_test(test_cosine),
+        cmocka_unit_test(test_rms),
+        cmocka_unit_test(test_scaled_sum),
+        cmocka_unit_test(test_gated),
+        cmocka_unit_test(test_rotated_pairs),
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_rotate),
         cmocka_unit_test(test_select_rows),

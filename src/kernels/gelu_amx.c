@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GELU and its derivative in bf16 by look-up: there are 65,536 numbers, and what the vector version
- * makes of each of them is kept, so that the bits are the same. Only on processors with AMX: there
- * a gather of 16 numbers was measured to take half of the time of computing them; on others it may
- * take longer. */
+ * GELU, SiLU and their derivatives in bf16 by look-up: there are 65,536 numbers, and what the
+ * vector version makes of each of them is kept, so that the bits are the same. Only on processors
+ * with AMX: there a gather of 16 numbers was measured to take half of the time of computing GELU;
+ * on others it may take longer. */
 #include "kernels/kernels.h"
 #include "kernels/vector_avx512.h"
 
@@ -10,30 +10,43 @@
 
 enum { NUMBERS = 1 << 16 };
 
-static uint16_t value[NUMBERS + 1]; /* the last is read with the one before it, and not used */
-static float slope[NUMBERS];
+struct activation_table {
+    uint16_t value[NUMBERS + 1]; /* the last is read with the one before it, and not used */
+    float slope[NUMBERS];
+};
+static struct activation_table gelu_table, silu_table;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+typedef void table_function(long n, const void *x, void *y);
+typedef void table_derivative(long n, const void *x, const void *dy, void *dx);
 
 /* The derivative is that of the version for floats: the same operations, before dy is multiplied
  * and all is rounded. */
-static void fill_gelu_tables(void)
+static void fill_activation_table(struct activation_table *t, table_function *act,
+                                  table_derivative *real)
 {
     enum { RUN = 256 };
     static float x[RUN], ones[RUN];
     static uint16_t number[RUN];
-    struct oa_kernels act = { .precision = OA_PRECISION_BF16 },
-                      real = { .precision = OA_PRECISION_F32 };
-    oa_kernels_avx512bf16(&act);
-    oa_kernels_avx512(&real);
     for (int first = 0; first < NUMBERS; first += RUN) {
         for (int i = 0; i < RUN; i++) {
             number[i] = (uint16_t)(first + i);
             x[i] = oa_bf16_to_float(number[i]);
             ones[i] = 1;
         }
-        act.gelu(RUN, number, value + first);
-        real.gelu_gradient(RUN, x, ones, slope + first);
+        act(RUN, number, t->value + first);
+        real(RUN, x, ones, t->slope + first);
     }
+}
+
+static void fill_activation_tables(void)
+{
+    struct oa_kernels act = { .precision = OA_PRECISION_BF16 },
+                      real = { .precision = OA_PRECISION_F32 };
+    oa_kernels_avx512bf16(&act);
+    oa_kernels_avx512(&real);
+    fill_activation_table(&gelu_table, act.gelu, real.gelu_gradient);
+    fill_activation_table(&silu_table, act.silu, real.silu_gradient);
 }
 
 INLINE __m512i load_indices(const uint16_t *x, long lanes)
@@ -42,50 +55,70 @@ INLINE __m512i load_indices(const uint16_t *x, long lanes)
                                             : _mm256_maskz_loadu_epi16(v_first(lanes), x));
 }
 
-INLINE void gelu_table_lanes(const uint16_t *x, uint16_t *y, long lanes)
+INLINE void table_value_lanes(const struct activation_table *t, const uint16_t *x, uint16_t *y,
+                              long lanes)
 {
-    __m256i found =
-        _mm512_cvtepi32_epi16(_mm512_i32gather_epi32(load_indices(x, lanes), value, sizeof *value));
+    __m256i found = _mm512_cvtepi32_epi16(
+        _mm512_i32gather_epi32(load_indices(x, lanes), t->value, sizeof *t->value));
     if (lanes == W)
         _mm256_storeu_si256((__m256i *)y, found);
     else
         _mm256_mask_storeu_epi16(y, v_first(lanes), found);
 }
 
-static void gelu_by_table(long n, const void *x, void *y)
+INLINE void value_by_table(const struct activation_table *t, long n, const uint16_t *x, uint16_t *y)
 {
-    const uint16_t *from = x;
-    uint16_t *to = y;
     long i = 0;
     for (; i + W <= n; i += W)
-        gelu_table_lanes(from + i, to + i, W);
+        table_value_lanes(t, x + i, y + i, W);
     if (i < n)
-        gelu_table_lanes(from + i, to + i, n - i);
+        table_value_lanes(t, x + i, y + i, n - i);
 }
 
-INLINE void gelu_gradient_table_lanes(const uint16_t *x, const uint16_t *dy, uint16_t *dx,
-                                      long lanes)
+INLINE void table_gradient_lanes(const struct activation_table *t, const uint16_t *x,
+                                 const uint16_t *dy, uint16_t *dx, long lanes)
 {
-    v_float s = _mm512_i32gather_ps(load_indices(x, lanes), slope, sizeof *slope);
+    v_float s = _mm512_i32gather_ps(load_indices(x, lanes), t->slope, sizeof *t->slope);
     v_store_bf16(dx, v_mul(v_load_bf16(dy, lanes), s), lanes);
+}
+
+INLINE void gradient_by_table(const struct activation_table *t, long n, const uint16_t *x,
+                              const uint16_t *dy, uint16_t *dx)
+{
+    long i = 0;
+    for (; i + W <= n; i += W)
+        table_gradient_lanes(t, x + i, dy + i, dx + i, W);
+    if (i < n)
+        table_gradient_lanes(t, x + i, dy + i, dx + i, n - i);
+}
+
+static void gelu_by_table(long n, const void *x, void *y)
+{
+    value_by_table(&gelu_table, n, x, y);
 }
 
 static void gelu_gradient_by_table(long n, const void *x, const void *dy, void *dx)
 {
-    const uint16_t *from = x, *gradient = dy;
-    uint16_t *to = dx;
-    long i = 0;
-    for (; i + W <= n; i += W)
-        gelu_gradient_table_lanes(from + i, gradient + i, to + i, W);
-    if (i < n)
-        gelu_gradient_table_lanes(from + i, gradient + i, to + i, n - i);
+    gradient_by_table(&gelu_table, n, x, dy, dx);
+}
+
+static void silu_by_table(long n, const void *x, void *y)
+{
+    value_by_table(&silu_table, n, x, y);
+}
+
+static void silu_gradient_by_table(long n, const void *x, const void *dy, void *dx)
+{
+    gradient_by_table(&silu_table, n, x, dy, dx);
 }
 
 void oa_kernels_gelu_amx(struct oa_kernels *k)
 {
     if (k->precision != OA_PRECISION_BF16)
         return;
-    pthread_once(&once, fill_gelu_tables);
+    pthread_once(&once, fill_activation_tables);
     k->gelu = gelu_by_table;
     k->gelu_gradient = gelu_gradient_by_table;
+    k->silu = silu_by_table;
+    k->silu_gradient = silu_gradient_by_table;
 }

@@ -345,7 +345,7 @@ void oa_kernels_pairs(
     struct oa_kernels *k); /* bf16 only: products of pairs by vectors, packed as for tiles */
 void oa_kernels_amx(struct oa_kernels *k); /* bf16 only: products on the processor's tiles */
 void oa_kernels_gelu_amx(
-    struct oa_kernels *k); /* bf16 only: GELU by look-up, with the bits of avx512bf16 */
+    struct oa_kernels *k); /* bf16 only: GELU and SiLU by look-up, with the bits of avx512bf16 */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa);
 
 #endif
