@@ -267,7 +267,12 @@ oa_tensor *oa_position_features(oa_tape *t, oa_tensor *x, long length, long head
 /* Each head's row of K numbers over its root mean square, by layer norm, or over its length, ε
  * within the root; times gain [K], the same for all heads (NULL: 1; UNIT has none). x is
  * contiguous. */
-enum oa_head_norm_kind { OA_HEAD_NORM_NONE, OA_HEAD_NORM_RMS, OA_HEAD_NORM_LAYER, OA_HEAD_NORM_UNIT };
+enum oa_head_norm_kind {
+    OA_HEAD_NORM_NONE,
+    OA_HEAD_NORM_RMS,
+    OA_HEAD_NORM_LAYER,
+    OA_HEAD_NORM_UNIT
+};
 oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, enum oa_head_norm_kind kind,
                         double epsilon, const struct oa_parameter *gain);
 /* y_h = x_h S, S [K, s] matrix `index` of the frozen w [·, K, s], for all heads. */

@@ -438,9 +438,8 @@ static double value_cells(const struct oa_attention_shape *s)
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
-    bool shared =
-             !a->distances.table && !a->forgetting.query && a->normaliser == OA_NORMALISE_SOFTMAX &&
-             a->shape.logit_cap == 0,
+    bool shared = !a->distances.table && !a->forgetting.query &&
+                  a->normaliser == OA_NORMALISE_SOFTMAX && a->shape.logit_cap == 0,
          wanted =
              a->distances.dbias ||
              a->forgetting.dquery; /* shared: one map P for the whole batch (given logits only) */

@@ -37,8 +37,9 @@ bool oa_tables_shared(const struct oa_logits *a)
     for (int c = 0; c < a->parts; c++)
         if (!oa_part_given(&a->part[c]))
             return false;
-    return s->batch > 1 && s->logit_cap == 0 && a->normaliser == OA_NORMALISE_SOFTMAX && !a->forgetting.query &&
-           !a->distances.table && a->keep >= 1 && all_full(s->key_lengths, s->batch, s->keys) &&
+    return s->batch > 1 && s->logit_cap == 0 && a->normaliser == OA_NORMALISE_SOFTMAX &&
+           !a->forgetting.query && !a->distances.table && a->keep >= 1 &&
+           all_full(s->key_lengths, s->batch, s->keys) &&
            all_full(s->query_lengths, s->batch, s->queries);
 }
 
