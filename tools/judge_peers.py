@@ -131,6 +131,7 @@ def orthant(program, *options):
 def programs(path):
     every = {
         "orthant judge": orthant(path),
+        "orthant judge --test two-way": orthant(path, "--test", "two-way"),
         "orthant judge --unpaired": orthant(path, "--unpaired"),
         "SciPy ttest_rel, Holm": scipy_paired,
         "SciPy ttest_rel, uncorrected": scipy_paired_plain,

@@ -62,6 +62,7 @@ enum oa_error oa_judge_runs(const oa_config *config, const struct oa_judge_reque
                                                                       : OA_IMPORT_BY_NAME,
                                          .at = r->at,
                                          .baseline = o->compare_baseline,
+                                         .threshold = o->compare_threshold,
                                          .margin = o->compare_margin,
                                          .sequential = o->compare_sequential,
                                          .family = o->compare_family,

@@ -80,7 +80,7 @@ enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
 
 /* Runs of other programs: files of CSV, TSV or JSON, "-" (standard input), folders of TensorBoard's
  * event files. Of config: compare.metric (a column or tag), baseline (a system), margin,
- * family, sequential. */
+ * family, test, threshold (a number of the metric), sequential. */
 struct oa_judge_request {
     const char *const *path; /* [paths] */
     int paths;

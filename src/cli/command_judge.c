@@ -6,8 +6,8 @@
 /* Options that compare has under the same names. */
 static enum oa_error set_compared(struct call *call)
 {
-    static const char *const names[] = { "metric", "baseline", "margin",
-                                         "family", "test",     "sequential" };
+    static const char *const names[] = { "metric", "baseline",  "margin",    "family",
+                                         "test",   "threshold", "sequential" };
     enum oa_error e = OA_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && e == OA_OK; i++) {
         char key[64];
@@ -97,6 +97,10 @@ static const struct flag flags[] = {
       .help = "standard error of a difference of paired runs: from the two systems alone (paired t "
               "test), or from the table of all systems and seeds",
       .words = "paired|two-way" },
+    { .name = "threshold",
+      .argument = "X",
+      .help = "value of the metric at which a run has solved its task: adds the share of such runs "
+              "and the steps to it, with tests" },
     { .name = "level",
       .argument = "P",
       .fallback = "0.05",

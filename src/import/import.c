@@ -4,6 +4,7 @@
 
 #include "import/observations.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -76,6 +77,24 @@ static enum oa_error refuse_baseline(oa_context *c, const char *name, const stru
                    names[0]);
 }
 
+/* The metric may be named, as in compare.threshold. */
+static enum oa_error set_threshold(oa_context *c, const char *given, struct oa_comparison *k)
+{
+    const char *metric = oa_compared_measure(k)->name, *equals = strrchr(given, '=');
+    struct oa_threshold *t = &k->threshold;
+    if (!*given)
+        return OA_OK;
+    if (equals &&
+        ((size_t)(equals - given) != strlen(metric) || strncmp(given, metric, strlen(metric)) != 0))
+        return oa_fail(c, OA_ARGUMENT, "--threshold is of '%.*s', but the metric is %s",
+                       (int)(equals - given), given, metric);
+    if (!oa_parse_real(equals ? equals + 1 : given, &t->value) || !isfinite(t->value))
+        return oa_fail(c, OA_ARGUMENT, "--threshold is '%s'; give a number", given);
+    t->given = true;
+    t->measure = k->metric;
+    return OA_OK;
+}
+
 static enum oa_error set_questions(oa_context *c, const struct oa_import_request *r,
                                    struct oa_comparison *k)
 {
@@ -84,6 +103,7 @@ static enum oa_error set_questions(oa_context *c, const struct oa_import_request
     k->family = r->family;
     k->test = r->test;
     k->level = r->level;
+    OA_TRY(set_threshold(c, r->threshold, k));
     if (r->family == OA_FAMILY_UNIFORM)
         return oa_fail(c, OA_ARGUMENT,
                        "--family uniform needs a uniform baseline, which only "

@@ -21,9 +21,10 @@ struct oa_import_request {
     /* Names of columns; NULL: recognised by usual names. metric: of event files a tag. */
     const char *system, *seed, *step, *metric;
     enum oa_import_direction direction; /* which is better */
-    const char *at;       /* which value of a run with steps counts: "last", "best" or a step */
-    const char *baseline; /* name of a system; NULL or "": none */
-    double margin;        /* these three as in the comparison */
+    const char *at;        /* which value of a run with steps counts: "last", "best" or a step */
+    const char *baseline;  /* name of a system; NULL or "": none */
+    const char *threshold; /* "X" or "METRIC=X": at which a run has solved its task; "": none */
+    double margin;         /* these three as in the comparison */
     bool sequential;
     enum oa_family_kind family;
     enum oa_error_estimate test;

@@ -144,11 +144,14 @@ static enum oa_error test_two(oa_context *c, const struct oa_comparison *k,
                               struct oa_solved_test *t)
 {
     const struct oa_share *a = &s->entries[t->a].share, *b = &s->entries[t->b].share;
+    t->p = oa_boschloo_test(a->k, a->n, b->k, b->n);
+    t->steps.p = NAN;
+    if (!s->stepped)
+        return OA_OK;
     long last_a = last_step(k, t->a), last_b = last_step(k, t->b);
     double last = last_a > 0 && last_b > 0 ? fmin((double)last_a, (double)last_b)
                                            : fmax((double)last_a, (double)last_b);
     int n = collect_times(k, s, t->a, last, 0, times);
-    t->p = oa_boschloo_test(a->k, a->n, b->k, b->n);
     return oa_log_rank_test(c, times, n + collect_times(k, s, t->b, last, 1, times + n), &t->steps);
 }
 
@@ -175,6 +178,16 @@ static enum oa_error test_shares(oa_context *c, const struct oa_comparison *k,
 
 /* ---- all of it ---- */
 
+/* Of runs that another program made only the values at their end may be known. */
+static bool has_steps(const struct oa_comparison *k)
+{
+    for (int i = 0; k->imported && i < k->count; i++)
+        for (int r = 0; r < k->seeds; r++)
+            if (k->entries[i].runs[r].points)
+                return true;
+    return !k->imported;
+}
+
 static enum oa_error fill_solved(oa_context *c, const struct oa_comparison *k,
                                  const struct oa_summary *s, struct oa_time *times,
                                  struct oa_solved *out)
@@ -184,7 +197,7 @@ static enum oa_error fill_solved(oa_context *c, const struct oa_comparison *k,
         double last = (double)last_step(k, i);
         struct oa_solved_entry *e = &out->entries[i];
         set_shares(k, s, i, all, out);
-        if (out->by != OA_SOLVED_THRESHOLD)
+        if (!out->stepped)
             continue;
         int n = collect_times(k, out, i, last, 0, times);
         for (int j = 0; j < n; j++)
@@ -204,7 +217,8 @@ enum oa_error oa_solved_make(oa_context *c, const struct oa_comparison *k,
     struct oa_grouped_value *values = oa_alloc(c, runs * sizeof *values);
     struct oa_time *times = oa_alloc(c, (2 * (size_t)k->seeds + 1) * sizeof *times);
     *out = (struct oa_solved){ .by = k->threshold.given ? OA_SOLVED_THRESHOLD : OA_SOLVED_NONE,
-                               .at = k->threshold };
+                               .at = k->threshold,
+                               .stepped = k->threshold.given && has_steps(k) };
     out->entries = oa_alloc(c, count * sizeof *out->entries);
     out->tests = oa_alloc(c, count * count * sizeof *out->tests);
     if (oa_status(c) == OA_OK) {

@@ -33,9 +33,10 @@ struct oa_solved {
     enum oa_solved_by {
         OA_SOLVED_NONE,     /* scores are in one cluster, and no threshold is declared */
         OA_SOLVED_CLUSTERS, /* by the gap between two clusters of what the comparison is about */
-        OA_SOLVED_THRESHOLD /* compare.threshold */
+        OA_SOLVED_THRESHOLD /* compare.threshold, judge --threshold */
     } by;
     struct oa_threshold at;          /* the threshold, or the middle of the gap */
+    bool stepped;                    /* steps to a declared threshold are known */
     double solving, remaining;       /* as of an entry, of all but the uniform baseline */
     struct oa_solved_entry *entries; /* [entries of the comparison] */
     struct oa_solved_test *tests;    /* of a declared threshold, without interim analyses */

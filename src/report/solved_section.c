@@ -30,7 +30,7 @@ static void add_threshold(const struct oa_comparison *k, const struct oa_solved 
                           struct oa_text *out)
 {
     const struct oa_measure *m = oa_comparison_measure(k, s->at.measure);
-    oa_text_printf(out, "%s of at %s ", s->at.measure ? m->title : "validation loss",
+    oa_text_printf(out, "%s of at %s ", k->imported || s->at.measure ? m->title : "validation loss",
                    m->higher ? "least" : "most");
     oa_text_real(out, s->at.value);
     oa_add_unit(m->unit, out);
@@ -61,7 +61,7 @@ static void add_failing(const struct oa_comparison *k, const struct oa_summary *
         named++;
     }
     if (total > named)
-        oa_text_printf(out, " and runs of %d other attention%s", total - named,
+        oa_text_printf(out, " and runs of %d other %s%s", total - named, oa_entry_kind(k),
                        oa_plural(total - named));
 }
 
@@ -79,9 +79,9 @@ static void add_mixture(const struct oa_comparison *k, const struct oa_summary *
         add_solved_score(k, k->metric, s->solved.remaining, 3, out);
     }
     oa_text_printf(out,
-                   ": means and intervals describe a mixture, and equivalence to %s is not "
+                   ": means and intervals describe a mixture, and equivalence to %s %s%s is not "
                    "concluded.",
-                   total == 1 ? "this attention" : "these attentions");
+                   total == 1 ? "this" : "these", oa_entry_kind(k), oa_plural(total));
 }
 
 /* Comparisons of attentions that are not mixed, with an interval within the margin. */
@@ -125,18 +125,24 @@ static void add_explanation(const struct oa_comparison *k, const struct oa_summa
         add_solved_score(k, k->metric, x->solving, 3, out);
         oa_text_printf(out, " and near ");
         add_solved_score(k, k->metric, x->remaining, 3, out);
-        oa_text_printf(out, ", and an attention has runs in both. Runs that left the plateau, with "
-                            "the exact 95 %% interval of their share; compare.threshold declares "
-                            "what is to be reached, and adds tests.");
+        oa_text_printf(out,
+                       ", and %s has runs in both. Runs that left the plateau, with the exact "
+                       "95 %% interval of their share; %s declares what is to be reached, and "
+                       "adds tests.",
+                       oa_an_entry(k), k->imported ? "--threshold" : "compare.threshold");
         return;
     }
     oa_text_printf(out, "Runs that solve the task: ");
     add_threshold(k, x, out);
-    oa_text_printf(out,
-                   " at the end. Steps: to the first validation that reaches it; median by Kaplan "
-                   "and Meier, runs that never do are censored at their end.%s",
-                   k->sequential ? " Shares and steps are not tested, since interim analyses were."
-                                 : "");
+    oa_text_printf(out, k->imported ? ", in the value that counts." : " at the end.");
+    if (x->stepped)
+        oa_text_printf(out,
+                       " Steps: to the first %s that reaches it; median by Kaplan and Meier, "
+                       "runs that never do are censored at their end.",
+                       k->imported ? "value" : "validation");
+    if (k->sequential)
+        oa_text_printf(out, " %s not tested, since interim analyses were.",
+                       x->stepped ? "Shares and steps are" : "Shares are");
     if (k->margin > 0)
         oa_text_printf(out, " Equivalence is concluded only where the failures that the seeds do "
                             "not exclude could not exceed the margin.");
@@ -144,10 +150,8 @@ static void add_explanation(const struct oa_comparison *k, const struct oa_summa
 
 static void add_tests_explanation(const struct oa_solved *x, struct oa_text *out)
 {
-    oa_text_printf(out,
-                   "Tests of shares (Boschloo) and of steps (log-rank, by permutation), p "
-                   "times the number of tests, %d:",
-                   x->test_count);
+    oa_text_printf(out, "Tests of shares (Boschloo)%s, p times the number of tests, %d:",
+                   x->stepped ? " and of steps (log-rank, by permutation)" : "", x->test_count);
 }
 
 /* ---- tables ---- */
@@ -181,12 +185,12 @@ static void add_steps_cells(const struct oa_solved_entry *e, struct oa_table *t)
 static void fill_shares_table(const struct oa_comparison *k, const struct oa_summary *s,
                               oa_context *c, struct oa_table *t)
 {
-    static const struct oa_column columns[] = {
-        { "attention", false, true },      { "runs that\nsolve it", true, false },
+    const struct oa_column columns[] = {
+        { oa_entry_kind(k), false, true }, { "runs that\nsolve it", true, false },
         { "95 %\ninterval", true, false }, { "reached\nonce", true, false },
         { "median\nsteps", true, false },  { "95 %\ninterval", true, false },
     };
-    bool steps = s->solved.by == OA_SOLVED_THRESHOLD;
+    bool steps = s->solved.stepped;
     oa_table_init(t, c, columns, steps ? 6 : 3);
     for (int o = 0; o < s->count; o++) {
         const struct oa_solved_entry *e = &s->solved.entries[s->order[o]];
@@ -211,14 +215,14 @@ static void add_p(double p, struct oa_table *t)
 static int fill_tests_table(const struct oa_comparison *k, const struct oa_solved *x, oa_context *c,
                             struct oa_table *t)
 {
-    static const struct oa_column columns[] = {
-        { "attention", false, true },
+    const struct oa_column columns[] = {
+        { oa_entry_kind(k), false, true },
         { "against", false, true },
         { "p of\nshares", true, false },
         { "p of\nsteps", true, false },
     };
     int left_out = 0;
-    oa_table_init(t, c, columns, 4);
+    oa_table_init(t, c, columns, x->stepped ? 4 : 3);
     for (int i = 0; i < x->test_count; i++) {
         const struct oa_solved_test *test = &x->tests[i];
         if (x->test_count > TESTS_SHOWN && !(test->corrected < level) &&
@@ -229,7 +233,8 @@ static int fill_tests_table(const struct oa_comparison *k, const struct oa_solve
         oa_table_cell(t, "%s", oa_entry_name(&k->entries[test->a]));
         oa_table_cell(t, "%s", oa_entry_name(&k->entries[test->b]));
         add_p(test->corrected, t);
-        add_p(test->steps_corrected, t);
+        if (x->stepped)
+            add_p(test->steps_corrected, t);
     }
     return left_out;
 }
@@ -316,12 +321,15 @@ static void draw_solved(const struct oa_comparison *k, const struct oa_summary *
                         const struct oa_dot_row *rows, struct oa_text *out)
 {
     const struct oa_measure *m = oa_comparison_measure(k, s->solved.at.measure);
-    char label[OA_LABEL];
+    char label[OA_LABEL], description[80];
+    snprintf(description, sizeof description,
+             "A dot for each run, in a row for each %s, and the threshold", oa_entry_kind(k));
     bool declared = s->solved.by == OA_SOLVED_THRESHOLD;
     struct oa_dot_chart chart = {
         .title = "Score of every run",
-        .description = "A dot for each run, in a row for each attention, and the threshold",
-        .x_label = oa_axis_of(m, s->solved.at.measure ? m->title : "validation loss", label),
+        .description = description,
+        .x_label = oa_axis_of(m, k->imported || s->solved.at.measure ? m->title : "validation loss",
+                              label),
         .line = s->solved.at.value,
         .line_name = declared ? "threshold" : "middle of the gap",
         .rows = rows,

@@ -56,6 +56,32 @@ printf 'system,seed,loss\na,1,nan\nb,1,\n' >all.csv
 expect 4 judge all.csv --quiet
 says err 'no system can be judged: 2 of 2 runs'
 
+# A threshold: shares (p by scipy.stats.boschloo_exact 1.17.1: 0.0215) and, where they are known, steps (p of the log-rank
+# statistic over all 252 exchanges of runs: 0.0397).
+{
+    echo model,seed,step,acc
+    for run in a,1,40,97 a,2,96,98 a,3,41,97 a,4,50,97.5 a,5,50,96 b,1,40,43 b,2,46,48 b,3,41,47 b,4,50,97.5 b,5,50,46; do
+        echo "$run" | awk -F, '{ print $1 "," $2 ",100," $3; print $1 "," $2 ",200," $4 }'
+    done
+} >steps.csv
+expect 0 judge steps.csv --threshold 95 --quiet
+says out '^a  *5 of 5  48–100 %   5 of 5     200'
+says out '^b  *1 of 5    1–72 %   1 of 5   never'
+says out '^a  *b  *0\.021  0\.040$'
+says out '4 of 5 runs of b did not solve the task (acc of at least 95)'
+grep -v ',100,' steps.csv | cut -d, -f 1,2,4 >ends.csv
+expect 0 judge ends.csv --threshold acc=95 --quiet --out shares
+says out '^b  *1 of 5    1–72 %$'
+says out '^a  *b  *0\.021$'
+! grep -q '"median"' shares/results.json || fail "steps that are not known"
+! grep -q -i 'attention' out shares/report.md || fail "a threshold speaks of attentions"
+expect 0 judge ends.csv --quiet
+says out 'a system has runs in both'
+expect 2 judge ends.csv --threshold loss=95
+says err "is of 'loss', but the metric is acc"
+expect 2 judge ends.csv --threshold high
+says err "\-\-threshold is 'high'; give a number"
+
 # A folder of a comparison keeps its report.
 mkdir comparison && : >comparison/contest.json
 expect 2 judge failed.csv --out comparison
