@@ -254,6 +254,32 @@ static void scalars_of_tensorboard(void **state)
     has_value("a", 1, 0.625);
 }
 
+/* Lightning puts a folder version_N into that of a run. */
+static void versions_are_no_seeds(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "lightning/%s-seed%d/version_0/events.out.tfevents.1",
+                 i < 2 ? "adam" : "sgd", 1 + i % 2);
+        put_bytes(name, i ? scalar_events : tensor_events,
+                  i ? sizeof scalar_events : sizeof tensor_events);
+        snprintf(name, sizeof name, "versions/resnet-%d/version_%d/events.out.tfevents.1",
+                 i < 2 ? 50 : 101, i % 2);
+        put_bytes(name, tensor_events, sizeof tensor_events);
+    }
+    reads("lightning", (struct oa_import_request){ .metric = "acc" });
+    has_value("adam", 1, 0.875);
+    has_value("sgd", 2, 0.5);
+    has_remark("Versions are left out of names: adam-seed1/version_0 is adam-seed1.");
+    reads("versions", (struct oa_import_request){ .metric = "acc" });
+    has_value("resnet-101", 1, 0.875);
+    put_bytes("lightning/adam-seed1/version_1/events.out.tfevents.1", tensor_events,
+              sizeof tensor_events);
+    refuses("lightning", (struct oa_import_request){ .metric = "acc" },
+            "adam-seed1 has several versions");
+}
+
 /* What follows a damaged record cannot be found; what is before it counts. */
 static void damaged_events_end_a_run(void **state)
 {
@@ -546,6 +572,7 @@ int main(void)
         cmocka_unit_test(charts_of_wandb),
         cmocka_unit_test(json_lines_and_lists),
         cmocka_unit_test(scalars_of_tensorboard),
+        cmocka_unit_test(versions_are_no_seeds),
         cmocka_unit_test(damaged_events_end_a_run),
         cmocka_unit_test(whole_numbers_in_tensors),
         cmocka_unit_test(own_event_files),

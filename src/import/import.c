@@ -80,10 +80,11 @@ static enum oa_error refuse_baseline(oa_context *c, const char *name, const stru
 /* The metric may be named, as in compare.threshold. */
 static enum oa_error set_threshold(oa_context *c, const char *given, struct oa_comparison *k)
 {
-    const char *metric = oa_compared_measure(k)->name, *equals = strrchr(given, '=');
+    const char *metric = oa_compared_measure(k)->name, *equals;
     struct oa_threshold *t = &k->threshold;
-    if (!*given)
+    if (!given || !*given)
         return OA_OK;
+    equals = strrchr(given, '=');
     if (equals &&
         ((size_t)(equals - given) != strlen(metric) || strncmp(given, metric, strlen(metric)) != 0))
         return oa_fail(c, OA_ARGUMENT, "--threshold is of '%.*s', but the metric is %s",

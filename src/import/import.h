@@ -23,8 +23,8 @@ struct oa_import_request {
     enum oa_import_direction direction; /* which is better */
     const char *at;        /* which value of a run with steps counts: "last", "best" or a step */
     const char *baseline;  /* name of a system; NULL or "": none */
-    const char *threshold; /* "X" or "METRIC=X": at which a run has solved its task; "": none */
-    double margin;         /* these three as in the comparison */
+    const char *threshold; /* "X", "METRIC=X": where a run has solved its task; NULL, "": none */
+    double margin;         /* these as in the comparison */
     bool sequential;
     enum oa_family_kind family;
     enum oa_error_estimate test;

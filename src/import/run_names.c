@@ -47,6 +47,23 @@ bool oa_split_run_name(const char *name, size_t *system, const char **seed, size
     return *digits && parted && *system;
 }
 
+/* The length of "adam-seed1" of "adam-seed1/version_0", as Lightning calls a logger's folder; 0
+ * where the name has no such end, or no word for a seed before it. */
+static size_t without_version(const char *name)
+{
+    static const char version[] = "/version_";
+    size_t end = strlen(name), from = end, n = strlen(version);
+    while (from && isdigit((unsigned char)name[from - 1]))
+        from--;
+    if (from == end || from < n || strncmp(name + from - n, version, n) != 0)
+        return 0;
+    end = from = from - n;
+    while (from && isdigit((unsigned char)name[from - 1]))
+        from--;
+    size_t bare = without_separators(name, from);
+    return from < end && without_seed_word(name, bare) < bare ? end : 0;
+}
+
 static const char *system_name(const struct oa_observations *o, int32_t i)
 {
     size_t length;
@@ -74,12 +91,40 @@ static enum oa_error refuse_names(struct oa_observations *o, const char *without
         without);
 }
 
+/* Where all names have a seed before a version, which then tells no runs apart. */
+static enum oa_error drop_versions(struct oa_observations *o)
+{
+    struct oa_words runs = o->systems, systems;
+    size_t length;
+    for (int32_t i = 0; i < runs.count; i++)
+        if (!without_version(system_name(o, i)))
+            return OA_OK;
+    oa_words_init(&systems, o->context);
+    for (int32_t i = 0; i < runs.count; i++) {
+        const char *name = system_name(o, i);
+        size_t bare = without_version(name);
+        if (oa_words_add(&systems, name, bare) < i) {
+            oa_words_free(&systems);
+            return oa_fail(o->context, OA_ARGUMENT,
+                           "%.*s has several versions, of which %s is one; leave the folder of "
+                           "one of them",
+                           (int)bare, name, name);
+        }
+    }
+    o->systems = systems; /* with the numbers of the runs */
+    oa_text_printf(&o->remarks, " Versions are left out of names: %s is %s.",
+                   oa_words_at(&runs, 0, &length), system_name(o, 0));
+    oa_words_free(&runs);
+    return oa_status(o->context);
+}
+
 enum oa_error oa_split_runs(struct oa_observations *o)
 {
     const char *unsplit = NULL, *seed;
     size_t length, digits;
     if (!each_has_one_run(o))
         return OA_OK;
+    OA_TRY(drop_versions(o));
     int split = 0;
     for (int32_t i = 0; i < o->systems.count; i++)
         if (oa_split_run_name(system_name(o, i), &length, &seed, &digits))
