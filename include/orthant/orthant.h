@@ -489,6 +489,21 @@ struct oa_attend_options {
 };
 OA_API enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o);
 
+/* ---- a whole model on tensors from a file ---- */
+
+/* `in` (safetensors) contains input_ids [B, T] (I32 or I64) and, where the model reads them,
+ * lengths [B], token_type_ids [B, T], decoder_input_ids [B, U], decoder_lengths [B]; names that
+ * begin with "expect." and attention masks are passed over. `out` gets logits [B, T or U,
+ * vocabulary] or [B, classes], last_hidden_state, the input of the output layer, and
+ * encoder_last_hidden_state of an encoder-decoder; rows beyond a length are 0. */
+struct oa_forward_request {
+    const char *in, *out;  /* paths */
+    const char *precision; /* "f32", "bf16", "f64"; NULL = f32 */
+    long reserved[4];
+};
+/* run: the folder of one. OA_FORMAT, OA_SHAPE, OA_ARGUMENT name file and tensor. */
+OA_API enum oa_error oa_forward(oa_context *c, const char *run, const struct oa_forward_request *r);
+
 #ifdef __cplusplus
 }
 #endif

@@ -66,6 +66,9 @@ enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_train
 /* The same in float32 where it was trained in bf16: what is looked at is not rounded more than need
  * be. */
 enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *out);
+/* The same in a precision of choice. */
+enum oa_error oa_trained_open_in(oa_context *c, const char *folder, enum oa_precision precision,
+                                 struct oa_trained *out);
 void oa_trained_close(struct oa_trained *t); /* also after a failed open */
 /* Member "checkpoint", its step, of a run that has not ended. */
 void oa_trained_json(const struct oa_trained *t, json_t *object);

@@ -78,20 +78,21 @@ static enum oa_error open_newest_checkpoint(struct oa_trained *t, const char *fo
 }
 
 static enum oa_error open_run_model(struct oa_trained *t, const char *folder,
-                                    const struct oa_model_form *form, bool ended, bool finely)
+                                    const struct oa_model_form *form, bool ended,
+                                    enum oa_precision precision)
 {
     char path[OA_PATH];
-    bool coarse = t->options.train_precision == OA_PRECISION_BF16;
-    OA_TRY(oa_device_open(t->context,
-                          finely && coarse ? OA_PRECISION_F32 : t->options.train_precision, false,
-                          &t->device));
+    OA_TRY(oa_device_open(t->context, precision, false, &t->device));
     oa_tape_init(&t->tape, t->device);
     OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
     return ended ? oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model)
                  : open_newest_checkpoint(t, folder, form);
 }
 
-static enum oa_error open_trained_run(oa_context *c, const char *folder, bool finely,
+/* What computes: the run's own precision; float32 where it is bf16; another one. */
+enum run_precision { AS_TRAINED = -2, FINELY = -1 };
+
+static enum oa_error open_trained_run(oa_context *c, const char *folder, int wanted,
                                       struct oa_trained *t)
 {
     char path[OA_PATH];
@@ -111,20 +112,30 @@ static enum oa_error open_trained_run(oa_context *c, const char *folder, bool fi
             c, OA_FORMAT,
             "%s: the tokenizer has %ld tokens, but the model has %ld: it belongs to another run",
             path, (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
+    enum oa_precision trained = t->options.train_precision,
+                      precision = wanted >= 0 ? (enum oa_precision)wanted : trained;
+    if (wanted == FINELY && trained == OA_PRECISION_BF16)
+        precision = OA_PRECISION_F32;
     oa_copies_use(c, folder, true);
-    enum oa_error e = open_run_model(t, folder, &form, ended, finely);
+    enum oa_error e = open_run_model(t, folder, &form, ended, precision);
     oa_copies_use(c, NULL, false);
     return e;
 }
 
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
 {
-    return open_trained_run(c, folder, false, t);
+    return open_trained_run(c, folder, AS_TRAINED, t);
 }
 
 enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *t)
 {
-    return open_trained_run(c, folder, true, t);
+    return open_trained_run(c, folder, FINELY, t);
+}
+
+enum oa_error oa_trained_open_in(oa_context *c, const char *folder, enum oa_precision precision,
+                                 struct oa_trained *t)
+{
+    return open_trained_run(c, folder, (int)precision, t);
 }
 
 void oa_trained_json(const struct oa_trained *t, json_t *object)
