@@ -206,7 +206,7 @@ static enum oa_error add_token_logits(struct forward_pass *f, const oa_tensor *h
 static enum oa_error add_outputs(struct forward_pass *f)
 {
     struct oa_trained *t = &f->trained;
-    long columns = t->model->classifier->dim[0], count = f->in.rows * columns;
+    long columns = t->model->output->dim[0], count = f->in.rows * columns;
     struct oa_batch batch = { .rows = (int)f->in.rows,
                               .length = (int)f->in.length,
                               .input = (int32_t *)(uintptr_t)f->in.ids,

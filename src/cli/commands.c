@@ -24,6 +24,7 @@
     X(explain)                                                                                     \
     X(theory)                                                                                      \
     X(attend)                                                                                      \
+    X(forward)                                                                                     \
     X(doctor)                                                                                      \
     X(completion)                                                                                  \
     X(man)
