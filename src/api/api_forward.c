@@ -130,11 +130,11 @@ static enum oa_error read_forward_input(struct forward_pass *f)
     if (!m->form.encoder || !m->form.decoder)
         OA_TRY(read_rows(f, "input_ids", "lengths", m->options.model_context, &f->in));
     else {
-        OA_TRY(read_rows(f, "input_ids", "lengths", oa_model_source_context(&m->options),
-                         &f->source));
+        OA_TRY(
+            read_rows(f, "input_ids", "lengths", oa_model_source_context(&m->options), &f->source));
         f->in.rows = f->source.rows;
-        OA_TRY(read_rows(f, "decoder_input_ids", "decoder_lengths", m->options.model_context,
-                         &f->in));
+        OA_TRY(
+            read_rows(f, "decoder_input_ids", "decoder_lengths", m->options.model_context, &f->in));
     }
     return m->form.segments ? read_segments(f) : OA_OK;
 }

@@ -78,6 +78,12 @@ struct oa_evidence_request {
 enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
                           const struct oa_output *out);
 
+/* The folder of a Hugging Face model (config.json, *.safetensors, tokenizer.json) as a run in
+ * `out`, which must not have one. OA_UNSUPPORTED names what the model has and Orthant has not,
+ * before a tensor is read. The text is what was made. */
+enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
+                        const struct oa_output *output);
+
 /* Runs of other programs: files of CSV, TSV or JSON, "-" (standard input), folders of TensorBoard's
  * event files. Of config: compare.metric (a column or tag), baseline (a system), margin,
  * family, test, threshold (a number of the metric), sequential. */

@@ -229,7 +229,7 @@ enum oa_error oa_directory_check(oa_context *c, const char *path);
 
 /* ---- types ---- */
 
-enum oa_type { OA_F32, OA_BF16, OA_F64, OA_I32, OA_I64, OA_U8, OA_TYPES };
+enum oa_type { OA_F32, OA_BF16, OA_F64, OA_I32, OA_I64, OA_U8, OA_F16, OA_BOOL, OA_TYPES };
 size_t oa_type_size(enum oa_type t);
 const char *oa_type_name(enum oa_type t); /* as safetensors spells it: "F32", "BF16" … */
 

@@ -30,7 +30,8 @@ static enum oa_error array_check(oa_context *c, const char *path, const struct o
 
 /* The reference's order of types. */
 static const int type_place[OA_TYPES] = {
-    [OA_I64] = 0, [OA_F64] = 1, [OA_F32] = 2, [OA_I32] = 3, [OA_BF16] = 4, [OA_U8] = 5,
+    [OA_I64] = 0, [OA_F64] = 1,  [OA_F32] = 2, [OA_I32] = 3,
+    [OA_F16] = 4, [OA_BF16] = 5, [OA_U8] = 6,  [OA_BOOL] = 7,
 };
 
 static int by_type_then_name(const void *x, const void *y)

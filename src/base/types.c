@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "base/safetensors.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -11,6 +12,7 @@ static const struct {
 } types[OA_TYPES] = {
     [OA_F32] = { "F32", 4 }, [OA_BF16] = { "BF16", 2 }, [OA_F64] = { "F64", 8 },
     [OA_I32] = { "I32", 4 }, [OA_I64] = { "I64", 8 },   [OA_U8] = { "U8", 1 },
+    [OA_F16] = { "F16", 2 }, [OA_BOOL] = { "BOOL", 1 },
 };
 
 size_t oa_type_size(enum oa_type t)
@@ -60,13 +62,23 @@ bool oa_precision_parse(const char *name, enum oa_precision *out)
 
 /* ---- elements of arrays ---- */
 
+/* Exact: half precision has 10 bits of fraction, and subnormal numbers. */
+static double half_value(uint16_t x)
+{
+    int exponent = x >> 10 & 31, fraction = x & 1023;
+    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                  : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                 : ldexp(fraction, -24);
+    return x & 0x8000 ? -size : size;
+}
+
 /* memcpy: tensors of a file may be unaligned. */
 double oa_array_value(const struct oa_array *a, size_t i)
 {
     const char *at = (const char *)a->data + i * oa_type_size(a->type);
     union {
         float f32;
-        uint16_t bf16;
+        uint16_t bf16, f16;
         double f64;
         int32_t i32;
         int64_t i64;
@@ -84,7 +96,10 @@ double oa_array_value(const struct oa_array *a, size_t i)
         return (double)v.i32;
     case OA_I64:
         return (double)v.i64;
+    case OA_F16:
+        return half_value(v.f16);
     case OA_U8:
+    case OA_BOOL:
         return (double)v.u8;
     default:
         return 0;

@@ -36,8 +36,9 @@ const struct command command_forward = {
             "vocabulary], of a classifier [B, classes]), last_hidden_state, the input of the "
             "output layer, and encoder_last_hidden_state where there is one. Rows beyond a "
             "length are 0.",
-    .examples = "$ orthant forward runs/a --in in.safetensors --out out.safetensors\n"
-                "$ orthant forward runs/a --in in.safetensors --out out.safetensors --precision f64",
+    .examples =
+        "$ orthant forward runs/a --in in.safetensors --out out.safetensors\n"
+        "$ orthant forward runs/a --in in.safetensors --out out.safetensors --precision f64",
     .flags = flags,
     .see = "attend eval",
     .run = run_forward,

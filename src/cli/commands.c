@@ -10,6 +10,7 @@
     X(evidence)                                                                                    \
     X(train)                                                                                       \
     X(plan)                                                                                        \
+    X(import)                                                                                      \
     X(eval)                                                                                        \
     X(score)                                                                                       \
     X(generate)                                                                                    \

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * import: a model of another program as a run. */
+#include "api/api.h"
+#include "families/families.h"
+
+#include <string.h>
+
+/* The options model.* that differ from their defaults, "layers=2, width=40". */
+static void add_model_options(const struct oa_options *o, struct oa_text *out)
+{
+    struct oa_options defaults;
+    const struct oa_option_row *option;
+    int named = 0;
+    oa_options_default(&defaults);
+    for (int i = 0; (option = oa_option_at(i)); i++) {
+        struct oa_text value, usual;
+        oa_text_init(&value, out->context);
+        oa_text_init(&usual, out->context);
+        if (strncmp(option->key, "model.", 6) == 0 &&
+            oa_options_get(out->context, o, option->key, &value) == OA_OK &&
+            oa_options_get(out->context, &defaults, option->key, &usual) == OA_OK && value.s &&
+            strcmp(value.s, usual.s ? usual.s : "") != 0)
+            oa_text_printf(out, "%s%s=%s", named++ ? ", " : "", option->key + 6, value.s);
+        oa_text_free(&value);
+        oa_text_free(&usual);
+    }
+}
+
+static enum oa_error report_import(oa_context *c, const char *folder, const char *out,
+                                   const struct oa_imported *i, const struct oa_output *output)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    if (oa_wants_json(output)) {
+        json_t *root = json_pack("{s:o, s:o, s:s, s:s, s:b}", "model", oa_json_name(c, folder),
+                                 "run", oa_json_name(c, out), "type", i->family->type, "attention",
+                                 i->options.model_attention, "tokenizer", i->tokenizer);
+        oa_json_set(c, root, "parameters", json_integer((json_int_t)i->parameters));
+        oa_json_add(&text, root);
+        return oa_emit(output, &text);
+    }
+    oa_text_printf(&text, "run         ");
+    oa_name_add(&text, out);
+    oa_text_printf(&text, "\nfamily      %s, %.0f parameters\nmodel       ", i->family->type,
+                   i->parameters);
+    add_model_options(&i->options, &text);
+    oa_text_printf(&text, "\n%s",
+                   i->tokenizer ? ""
+                                : "tokenizer   none: there is no tokenizer.json; the model "
+                                  "reads and writes numbers of tokens\n");
+    return oa_emit(output, &text);
+}
+
+enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
+                        const struct oa_output *output)
+{
+    struct oa_imported imported;
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_import_model(c, folder, out, &imported));
+    return report_import(c, folder, out, &imported, output);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * families: models of other programs as runs of this one. A family is a const table in its own file
+ * and a line of families.def: how its config.json maps to options, and its tensors to parameters.
+ *
+ *     config.json ──> options and form ──> an empty model ──┐
+ *     model.safetensors, or shards and their index ─────────┴──> the folder of a run
+ */
+#ifndef ORTHANT_FAMILIES_H
+#define ORTHANT_FAMILIES_H
+
+#include "families/hf_config.h"
+#include "model/model.h"
+
+/* A tensor of the family and the parameter that is made of it. '#' is the number of a layer. */
+struct oa_family_tensor {
+    const char *theirs, *ours;
+    enum oa_family_layout {
+        OA_LAYOUT_SAME,
+        OA_LAYOUT_TRANSPOSED, /* [inputs, outputs] */
+        OA_LAYOUT_HEADS,      /* parts alternate head by head */
+        OA_LAYOUT_ZERO        /* no tensor: the parameter is 0 */
+    } layout;
+    int part,
+        parts; /* the parameter is so many-th of so many equal parts of its rows; 0 of 0: all */
+    long skip; /* rows at the beginning that are no part of it */
+};
+
+#define OA_WHOLE(theirs, ours)                                                                     \
+    {                                                                                              \
+        theirs, ours, OA_LAYOUT_SAME, 0, 0, 0                                                      \
+    }
+#define OA_TURNED(theirs, ours)                                                                    \
+    {                                                                                              \
+        theirs, ours, OA_LAYOUT_TRANSPOSED, 0, 0, 0                                                \
+    }
+#define OA_PART(theirs, ours, layout, part, parts)                                                 \
+    {                                                                                              \
+        theirs, ours, layout, part, parts, 0                                                       \
+    }
+#define OA_BEHIND(skip, theirs, ours)                                                              \
+    {                                                                                              \
+        theirs, ours, OA_LAYOUT_SAME, 0, 0, skip                                                   \
+    }
+#define OA_ZERO(ours)                                                                              \
+    {                                                                                              \
+        "", ours, OA_LAYOUT_ZERO, 0, 0, 0                                                          \
+    }
+#define OA_LAST_TENSOR OA_WHOLE(NULL, NULL)
+
+struct oa_family {
+    const char *type;                       /* "model_type" of config.json */
+    const char *prefix;                     /* of tensors, which some files lack: "transformer." */
+    const struct oa_family_tensor *tensors; /* the last has theirs NULL */
+    const char *const *ignored;             /* tensors that are passed over; the last is NULL */
+    bool unit_norms;                        /* gains of norms are stored less 1 */
+    /* Sets model.* and the form; what the model cannot do is refused by the name of the key. */
+    void (*read)(struct oa_hf_config *h);
+};
+/* Borrowed; NULL past the end. */
+const struct oa_family *oa_family_at(int i);
+/* NULL: unknown. */
+const struct oa_family *oa_family_find(const char *type);
+
+/* family_tensors.c: the weights of a folder. */
+struct oa_family_files;
+/* Refuses, before reading tensors: absent or damaged files, pickles, a tensor in two shards.
+ * query_factor: as read by the family. */
+enum oa_error oa_family_files_open(oa_context *c, const char *folder,
+                                   const struct oa_family *family, double query_factor,
+                                   struct oa_family_files **out);
+void oa_family_files_close(struct oa_family_files *f);
+/* Whether every parameter has its tensor, in the shape it needs, and every tensor is one of the
+ * family. heads: of a layer. */
+enum oa_error oa_family_check(struct oa_family_files *f, const struct oa_model *m);
+/* Copies the values of all parameters that have a tensor; m is allocated. */
+enum oa_error oa_family_copy(struct oa_family_files *f, struct oa_model *m);
+/* Marks parameters that files have as given. */
+void oa_family_mark_given(const struct oa_family_files *f, struct oa_model *m);
+
+/* import_model.c: the folder of a Hugging Face model as a run in `out`. */
+struct oa_imported {
+    const struct oa_family *family;
+    double parameters;   /* trainable */
+    double query_factor; /* struct oa_hf_config */
+    bool tokenizer;      /* there was a tokenizer.json */
+    struct oa_options options;
+};
+enum oa_error oa_import_model(oa_context *c, const char *folder, const char *out,
+                              struct oa_imported *imported);
+
+#endif

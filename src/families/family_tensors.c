@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The weights of a Hugging Face folder: model.safetensors, or shards that
+ * model.safetensors.index.json lists; and their tensors by the table of a family. */
+#include "base/json_read.h"
+#include "base/safetensors.h"
+#include "families/families.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <string.h>
+
+enum { NAME = 200, MOST_SHARDS = 10000 };
+static const char weights[] = "model.safetensors", index_name[] = "model.safetensors.index.json",
+                  remedy[] = "fetch the file again";
+
+struct oa_family_files {
+    oa_context *context;
+    const struct oa_family *family;
+    double query_factor;
+    struct shard {
+        char path[OA_PATH];
+        struct oa_tensors *tensors;
+    } * shard;
+    int shards;
+};
+
+/* ---- files ---- */
+
+static enum oa_error add_shard(struct oa_family_files *f, const char *folder, const char *name)
+{
+    oa_context *c = f->context;
+    struct shard *s = &f->shard[f->shards];
+    if (strchr(name, '/') || !oa_name_ends(name, ".safetensors"))
+        return oa_fail(c, OA_FORMAT,
+                       "%s/%s names the shard '%.100s', which is no *.safetensors "
+                       "in that folder",
+                       folder, index_name, name);
+    OA_TRY(oa_path(c, s->path, folder, name));
+    if (!oa_file_exists(s->path))
+        return oa_fail(c, OA_IO, "%s/%s names %s, which is missing; fetch it", folder, index_name,
+                       name);
+    OA_TRY(oa_tensors_open(c, s->path, &s->tensors));
+    f->shards++;
+    return OA_OK;
+}
+
+static bool shard_is_open(const struct oa_family_files *f, const char *name)
+{
+    for (int i = 0; i < f->shards; i++)
+        if (strcmp(strrchr(f->shard[i].path, '/') + 1, name) == 0)
+            return true;
+    return false;
+}
+
+static enum oa_error open_listed(struct oa_family_files *f, const char *folder, const json_t *root)
+{
+    oa_context *c = f->context;
+    const json_t *map = json_object_get(root, "weight_map");
+    const char *tensor;
+    json_t *file;
+    if (!json_is_object(map) || !json_object_size(map))
+        return oa_fail(c, OA_FORMAT, "%s/%s has no \"weight_map\"; %s", folder, index_name, remedy);
+    f->shard = oa_alloc(c, json_object_size(map) * sizeof *f->shard);
+    if (!f->shard)
+        return OA_NO_MEMORY;
+    json_object_foreach((json_t *)(uintptr_t)map, tensor, file)
+    {
+        const char *name = json_string_value(file);
+        if (!name)
+            return oa_fail(c, OA_FORMAT, "%s/%s: \"weight_map\" has no file for %s", folder,
+                           index_name, tensor);
+        if (!shard_is_open(f, name))
+            OA_TRY(add_shard(f, folder, name));
+        if (f->shards > MOST_SHARDS)
+            return oa_fail(c, OA_UNSUPPORTED, "%s/%s names more than %d shards", folder, index_name,
+                           MOST_SHARDS);
+    }
+    json_object_foreach((json_t *)(uintptr_t)map, tensor, file)
+    {
+        const struct shard *s = f->shard;
+        while (strcmp(strrchr(s->path, '/') + 1, json_string_value(file)) != 0)
+            s++;
+        if (!oa_tensors_find(s->tensors, tensor))
+            return oa_fail(c, OA_FORMAT, "%s lacks tensor %s, which %s says is in it; %s", s->path,
+                           tensor, index_name, remedy);
+    }
+    return OA_OK;
+}
+
+static enum oa_error refuse_other_weights(oa_context *c, const char *folder)
+{
+    static const struct {
+        const char *name, *why;
+    } others[] = {
+        { "pytorch_model.bin", "a pickle, which can run code when it is opened. Convert it: python "
+                               "-c \"import torch, safetensors.torch as s; s.save_model("
+                               "__import__('transformers').AutoModelForCausalLM.from_pretrained('.'"
+                               "), 'model.safetensors')\"" },
+        { "pytorch_model.bin.index.json", "an index of pickles, which can run code when they are "
+                                          "opened; save the model with save_pretrained" },
+        { "tf_model.h5", "of TensorFlow; save the model with save_pretrained" },
+        { "flax_model.msgpack", "of Flax; save the model with save_pretrained" },
+    };
+    char path[OA_PATH];
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        OA_TRY(oa_path(c, path, folder, others[i].name));
+        if (oa_file_exists(path))
+            return oa_fail(c, OA_UNSUPPORTED, "%s is %s", path, others[i].why);
+    }
+    return oa_fail(c, OA_IO, "%s has neither %s nor %s", folder, weights, index_name);
+}
+
+static enum oa_error open_shards(struct oa_family_files *f, const char *folder)
+{
+    oa_context *c = f->context;
+    char path[OA_PATH];
+    json_t *root;
+    OA_TRY(oa_path(c, path, folder, weights));
+    if (oa_file_exists(path)) {
+        f->shard = oa_alloc(c, sizeof *f->shard);
+        return f->shard ? add_shard(f, folder, weights) : OA_NO_MEMORY;
+    }
+    OA_TRY(oa_path(c, path, folder, index_name));
+    if (!oa_file_exists(path))
+        return refuse_other_weights(c, folder);
+    OA_TRY(oa_json_read(c, path, remedy, &root));
+    enum oa_error e = open_listed(f, folder, root);
+    json_decref(root);
+    return e;
+}
+
+enum oa_error oa_family_files_open(oa_context *c, const char *folder,
+                                   const struct oa_family *family, double query_factor,
+                                   struct oa_family_files **out)
+{
+    struct oa_family_files *f = *out = oa_alloc(c, sizeof *f);
+    if (!f)
+        return OA_NO_MEMORY;
+    f->context = c;
+    f->family = family;
+    f->query_factor = query_factor;
+    return open_shards(f, folder);
+}
+
+void oa_family_files_close(struct oa_family_files *f)
+{
+    for (int i = 0; f && i < f->shards; i++)
+        oa_tensors_close(f->shard[i].tensors);
+    if (f)
+        oa_free(f->shard);
+    oa_free(f);
+}
+
+/* ---- names ---- */
+
+/* Does a name match a pattern, and which number is in place of '#'? −1: none. */
+static bool name_matches(const char *pattern, const char *name, long *layer)
+{
+    *layer = -1;
+    for (; *pattern && *name; pattern++) {
+        if (*pattern != '#') {
+            if (*pattern != *name++)
+                return false;
+            continue;
+        }
+        if (!isdigit((unsigned char)*name) || (*name == '0' && isdigit((unsigned char)name[1])))
+            return false;
+        for (*layer = 0; isdigit((unsigned char)*name) && *layer < 100000; name++)
+            *layer = 10 * *layer + (*name - '0');
+    }
+    return !*pattern && !*name;
+}
+
+static void name_of_layer(const char *pattern, long layer, char out[NAME])
+{
+    const char *mark = strchr(pattern, '#');
+    if (mark)
+        snprintf(out, NAME, "%.*s%ld%s", (int)(mark - pattern), pattern, layer, mark + 1);
+    else
+        snprintf(out, NAME, "%s", pattern);
+}
+
+/* With the prefix of the family, or without. */
+static const struct oa_array *find_tensor(const struct oa_family_files *f, const char *name,
+                                          int *shard)
+{
+    size_t n = strlen(f->family->prefix);
+    const char *bare = strncmp(name, f->family->prefix, n) == 0 ? name + n : name;
+    for (*shard = 0; *shard < f->shards; ++*shard) {
+        struct oa_tensors *t = f->shard[*shard].tensors;
+        const struct oa_array *a = oa_tensors_find(t, name);
+        if (a || (a = oa_tensors_find(t, bare)))
+            return a;
+    }
+    return NULL;
+}
+
+/* The row of the table and the tensor that a parameter is made of; false: the table has none.
+ * tensor NULL: the files have none. */
+struct tensor_source {
+    const struct oa_family_tensor *row;
+    const struct oa_array *array;
+    int shard;
+    char name[NAME];
+};
+
+static bool find_source(const struct oa_family_files *f, const struct oa_parameter *p,
+                        struct tensor_source *out)
+{
+    bool known = false;
+    long layer;
+    for (const struct oa_family_tensor *t = f->family->tensors; t->theirs; t++) {
+        if (!name_matches(t->ours, p->name, &layer))
+            continue;
+        out->row = t;
+        out->array = NULL;
+        if (t->layout == OA_LAYOUT_ZERO)
+            return true;
+        name_of_layer(t->theirs, layer, out->name);
+        out->array = find_tensor(f, out->name, &out->shard);
+        known = true;
+        if (out->array)
+            break;
+    }
+    return known;
+}
+
+/* ---- shapes ---- */
+
+static bool is_real(const struct oa_array *a)
+{
+    return a->type == OA_F32 || a->type == OA_F64 || a->type == OA_BF16 || a->type == OA_F16;
+}
+
+/* Rows and columns of the whole tensor that holds the parameter, as it is stored. */
+static void stored_shape(const struct oa_family_tensor *t, const struct oa_parameter *p, long *rows,
+                         long *columns)
+{
+    *rows = p->dim[0] * (t->parts ? t->parts : 1) + t->skip;
+    *columns = p->dims == 2 ? p->dim[1] : 1;
+    if (t->layout == OA_LAYOUT_TRANSPOSED) {
+        long swap = *rows;
+        *rows = *columns;
+        *columns = swap;
+    }
+}
+
+static enum oa_error check_source(const struct oa_family_files *f, const struct oa_parameter *p,
+                                  const struct tensor_source *s)
+{
+    oa_context *c = f->context;
+    long rows, columns;
+    if (s->row->layout == OA_LAYOUT_ZERO)
+        return OA_OK;
+    if (!s->array)
+        return oa_fail(c, OA_FORMAT, "%s: tensor %s is missing%s", f->shard[0].path, s->name,
+                       f->shards > 1 ? " from all shards" : "");
+    stored_shape(s->row, p, &rows, &columns);
+    const struct oa_array *a = s->array;
+    const char *path = f->shard[s->shard].path;
+    if (!is_real(a))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s: tensor %s is of type %s; F32, F16, BF16 and F64 are "
+                       "read",
+                       path, a->name, oa_type_name(a->type));
+    bool fits = a->dims == p->dims && a->dim[0] == rows && (p->dims == 1 || a->dim[1] == columns);
+    if (fits)
+        return OA_OK;
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, p->dims == 1 ? "[%ld]" : "[%ld, %ld]", rows, columns);
+    return oa_fail(c, OA_SHAPE,
+                   "%s: tensor %s has %d dimensions, the first of %ld; config.json needs %s", path,
+                   a->name, a->dims, a->dims ? a->dim[0] : 0L, wanted);
+}
+
+/* ---- tensors that are no parameters ---- */
+
+static bool is_ignored(const struct oa_family_files *f, const char *name)
+{
+    size_t n = strlen(f->family->prefix);
+    long layer;
+    for (const char *const *p = f->family->ignored; *p; p++) {
+        const char *bare = strncmp(*p, f->family->prefix, n) == 0 ? *p + n : *p;
+        if (name_matches(*p, name, &layer) || name_matches(bare, name, &layer))
+            return true;
+    }
+    return false;
+}
+
+/* A tied output layer may be in the file too, as a copy of the embedding. */
+static bool is_copy_of_embedding(const struct oa_family_files *f, const struct oa_array *a)
+{
+    const struct oa_parameter embedding = { .name = "embedding.weight" };
+    struct tensor_source s;
+    return find_source(f, &embedding, &s) && s.array && s.array->type == a->type &&
+           s.array->bytes == a->bytes && memcmp(s.array->data, a->data, a->bytes) == 0;
+}
+
+/* Is it the source of a parameter of the model? */
+static bool is_used(const struct oa_family_files *f, const struct oa_model *m,
+                    const struct oa_array *a, const char **ours)
+{
+    size_t n = strlen(f->family->prefix);
+    char name[NAME];
+    long layer;
+    *ours = NULL;
+    for (const struct oa_family_tensor *t = f->family->tensors; t->theirs; t++) {
+        const char *bare =
+            strncmp(t->theirs, f->family->prefix, n) == 0 ? t->theirs + n : t->theirs;
+        if (!name_matches(t->theirs, a->name, &layer) && !name_matches(bare, a->name, &layer))
+            continue;
+        *ours = t->ours;
+        name_of_layer(t->ours, layer, name);
+        if (oa_store_find(&m->store, name))
+            return true;
+    }
+    return false;
+}
+
+static enum oa_error check_tensor(const struct oa_family_files *f, const struct oa_model *m,
+                                  int shard, const struct oa_array *a)
+{
+    oa_context *c = f->context;
+    const char *path = f->shard[shard].path, *ours;
+    int first;
+    if (is_ignored(f, a->name))
+        return OA_OK;
+    find_tensor(f, a->name, &first);
+    if (first < shard)
+        return oa_fail(c, OA_FORMAT, "tensor %s is in %s and in %s; %s", a->name,
+                       f->shard[first].path, path, remedy);
+    if (is_used(f, m, a, &ours))
+        return OA_OK;
+    if (ours && strcmp(ours, "output.weight") == 0)
+        return is_copy_of_embedding(f, a)
+                   ? OA_OK
+                   : oa_fail(c, OA_FORMAT,
+                             "%s: %s differs from the embedding, but config.json ties them; set "
+                             "\"tie_word_embeddings\": false",
+                             path, a->name);
+    return oa_fail(c, OA_FORMAT,
+                   "%s: tensor %s is not part of a model of type %s with this "
+                   "config.json",
+                   path, a->name, f->family->type);
+}
+
+enum oa_error oa_family_check(struct oa_family_files *f, const struct oa_model *m)
+{
+    struct tensor_source s;
+    for (int i = 0; i < m->store.count; i++) {
+        const struct oa_parameter *p = m->store.parameter[i];
+        if (find_source(f, p, &s))
+            OA_TRY(check_source(f, p, &s));
+        else if (p->trainable)
+            return oa_fail(f->context, OA_UNSUPPORTED, "models of type %s have no %s",
+                           f->family->type, p->name);
+    }
+    for (int i = 0; i < f->shards; i++)
+        for (int t = 0; t < oa_tensors_count(f->shard[i].tensors); t++)
+            OA_TRY(check_tensor(f, m, i, oa_tensors_at(f->shard[i].tensors, t)));
+    return OA_OK;
+}
+
+/* ---- values ---- */
+
+void oa_family_mark_given(const struct oa_family_files *f, struct oa_model *m)
+{
+    struct tensor_source s;
+    for (int i = 0; i < m->store.count; i++)
+        m->store.parameter[i]->given = find_source(f, m->store.parameter[i], &s);
+}
+
+/* Where element (row, column) of a parameter is in its tensor. */
+static size_t place_in_tensor(const struct oa_family_tensor *t, const struct oa_parameter *p,
+                              long head_width, long row, long column)
+{
+    long columns = p->dims == 2 ? p->dim[1] : 1, at = row + t->skip + t->part * p->dim[0];
+    if (t->layout == OA_LAYOUT_HEADS)
+        at = (row / head_width * t->parts + t->part) * head_width + row % head_width;
+    if (t->layout == OA_LAYOUT_TRANSPOSED)
+        return (size_t)(column * p->dim[0] * (t->parts ? t->parts : 1) + at);
+    return (size_t)(at * columns + column);
+}
+
+/* A parameter is factor · value + addend. */
+static void find_change(const struct oa_family_files *f, const struct oa_parameter *p,
+                        double *factor, double *addend)
+{
+    bool query =
+        strstr(p->name, "attention.query.weight") || strstr(p->name, "attention.query.bias");
+    bool gain = oa_name_ends(p->name, "norm.weight") || oa_name_ends(p->name, "norm.out.weight");
+    *factor = query ? f->query_factor : 1;
+    *addend = gain && f->family->unit_norms ? 1 : 0;
+}
+
+static enum oa_error copy_source(const struct oa_family_files *f, const struct oa_model *m,
+                                 const struct tensor_source *s, struct oa_parameter *p)
+{
+    struct oa_device *d = m->device;
+    struct oa_view v;
+    double factor, addend;
+    long columns = p->dims == 2 ? p->dim[1] : 1, width = oa_head_width(&m->options);
+    size_t bytes = (size_t)p->count * d->numbers.real_size;
+    void *host = oa_view_open(&v, d, p->value, bytes, OA_VIEW_WRITE);
+    find_change(f, p, &factor, &addend);
+    bool zero = s->row->layout == OA_LAYOUT_ZERO;
+    bool plain = !zero && s->array->type == d->numbers.real && s->row->layout == OA_LAYOUT_SAME &&
+                 factor == 1 && addend == 0;
+    if (host && zero)
+        memset(host, 0, bytes);
+    else if (host && plain)
+        memcpy(host,
+               (const char *)s->array->data +
+                   place_in_tensor(s->row, p, width, 0, 0) * d->numbers.real_size,
+               bytes);
+    for (long i = 0; host && !zero && !plain && i < p->dim[0]; i++)
+        for (long j = 0; j < columns; j++) {
+            double x = oa_array_value(s->array, place_in_tensor(s->row, p, width, i, j));
+            oa_real_set(d, host, i * columns + j, factor * x + addend);
+        }
+    oa_view_close(&v);
+    return oa_status(m->context);
+}
+
+enum oa_error oa_family_copy(struct oa_family_files *f, struct oa_model *m)
+{
+    struct tensor_source s;
+    for (int i = 0; i < m->store.count; i++)
+        if (find_source(f, m->store.parameter[i], &s))
+            OA_TRY(copy_source(f, m, &s, m->store.parameter[i]));
+    oa_store_refresh_all(&m->store);
+    return oa_status(f->context);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GPT-2 (Radford et al. 2019). Its linear maps are stored [inputs, outputs]; queries, keys and
+ * values are one. */
+#include "families/families.h"
+
+static const struct oa_family_tensor tensors[] = {
+    OA_WHOLE("transformer.wte.weight", "embedding.weight"),
+    OA_WHOLE("transformer.wpe.weight", "position.weight"),
+    OA_WHOLE("transformer.h.#.ln_1.weight", "decoder.layers.#.attention_norm.weight"),
+    OA_WHOLE("transformer.h.#.ln_1.bias", "decoder.layers.#.attention_norm.bias"),
+    OA_PART("transformer.h.#.attn.c_attn.weight", "decoder.layers.#.attention.query.weight",
+            OA_LAYOUT_TRANSPOSED, 0, 3),
+    OA_PART("transformer.h.#.attn.c_attn.weight", "decoder.layers.#.attention.key.weight",
+            OA_LAYOUT_TRANSPOSED, 1, 3),
+    OA_PART("transformer.h.#.attn.c_attn.weight", "decoder.layers.#.attention.value.weight",
+            OA_LAYOUT_TRANSPOSED, 2, 3),
+    OA_PART("transformer.h.#.attn.c_attn.bias", "decoder.layers.#.attention.query.bias",
+            OA_LAYOUT_SAME, 0, 3),
+    OA_PART("transformer.h.#.attn.c_attn.bias", "decoder.layers.#.attention.key.bias",
+            OA_LAYOUT_SAME, 1, 3),
+    OA_PART("transformer.h.#.attn.c_attn.bias", "decoder.layers.#.attention.value.bias",
+            OA_LAYOUT_SAME, 2, 3),
+    OA_TURNED("transformer.h.#.attn.c_proj.weight", "decoder.layers.#.attention.output.weight"),
+    OA_WHOLE("transformer.h.#.attn.c_proj.bias", "decoder.layers.#.attention.output.bias"),
+    OA_WHOLE("transformer.h.#.ln_2.weight", "decoder.layers.#.ffn_norm.weight"),
+    OA_WHOLE("transformer.h.#.ln_2.bias", "decoder.layers.#.ffn_norm.bias"),
+    OA_TURNED("transformer.h.#.mlp.c_fc.weight", "decoder.layers.#.ffn.in.weight"),
+    OA_WHOLE("transformer.h.#.mlp.c_fc.bias", "decoder.layers.#.ffn.in.bias"),
+    OA_TURNED("transformer.h.#.mlp.c_proj.weight", "decoder.layers.#.ffn.out.weight"),
+    OA_WHOLE("transformer.h.#.mlp.c_proj.bias", "decoder.layers.#.ffn.out.bias"),
+    OA_WHOLE("transformer.ln_f.weight", "decoder.norm.weight"),
+    OA_WHOLE("transformer.ln_f.bias", "decoder.norm.bias"),
+    OA_WHOLE("lm_head.weight", "output.weight"),
+    OA_LAST_TENSOR,
+};
+
+/* The mask. */
+static const char *const ignored[] = { "transformer.h.#.attn.bias",
+                                       "transformer.h.#.attn.masked_bias", NULL };
+
+static void read_gpt2(struct oa_hf_config *h)
+{
+    long width = oa_hf_count(h, "n_embd", 768);
+    oa_hf_demand_language_model(h, "GPT2");
+    oa_hf_demand(h, "scale_attn_weights", true, true);
+    oa_hf_demand(h, "scale_attn_by_inverse_layer_idx", false, false);
+    oa_hf_demand(h, "add_cross_attention", false, false);
+    oa_hf_set_count(h, "model.width", width);
+    oa_hf_set_count(h, "model.heads", oa_hf_count(h, "n_head", 12));
+    oa_hf_set_count(h, "model.layers", oa_hf_count(h, "n_layer", 12));
+    oa_hf_set_count(h, "model.ffn", oa_hf_count(h, "n_inner", 4 * width));
+    oa_hf_set_count(h, "model.context",
+                    oa_hf_count(h, "n_positions", oa_hf_count(h, "n_ctx", 1024)));
+    oa_hf_set_count(h, "model.vocabulary", oa_hf_count(h, "vocab_size", 50257));
+    oa_hf_set_real(h, "model.norm_epsilon", oa_hf_real(h, "layer_norm_epsilon", 1e-5));
+    oa_hf_set_activation(h, "activation_function", "gelu_new");
+    oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
+    oa_hf_set(h, "model.bias", "true");
+    oa_hf_set(h, "model.attention", "softmax");
+}
+
+const struct oa_family oa_family_gpt2 = {
+    .type = "gpt2",
+    .prefix = "transformer.",
+    .tensors = tensors,
+    .ignored = ignored,
+    .read = read_gpt2,
+};

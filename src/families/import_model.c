@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The folder of a Hugging Face model becomes the folder of a run. */
+#include "base/folder_lock.h"
+#include "base/json_read.h"
+#include "families/families.h"
+
+#include <string.h>
+
+static const char remedy[] = "fetch the file again";
+
+/* ---- config.json ---- */
+
+static enum oa_error refuse_family(oa_context *c, const char *path, const char *type)
+{
+    struct oa_text known;
+    const struct oa_family *f;
+    oa_text_init(&known, c);
+    for (int i = 0; (f = oa_family_at(i)); i++)
+        oa_text_printf(&known, "%s%s", i ? ", " : "", f->type);
+    enum oa_error e = oa_fail(c, OA_UNSUPPORTED,
+                              "%s: models of type \"%.60s\" are not supported; "
+                              "these are: %s",
+                              path, type, known.s);
+    oa_text_free(&known);
+    return e;
+}
+
+static enum oa_error read_family_config(oa_context *c, const char *path, json_t *root,
+                                        struct oa_imported *out)
+{
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    if (!json_is_object(root) || !type)
+        return oa_fail(c, OA_FORMAT, "%s has no \"model_type\": it is not of a Hugging Face model",
+                       path);
+    out->family = oa_family_find(type);
+    if (!out->family)
+        return refuse_family(c, path, type);
+    struct oa_hf_config h = { c, path, root, &out->options, 1 };
+    oa_options_default(&out->options);
+    out->family->read(&h);
+    out->query_factor = h.query_factor;
+    return oa_status(c);
+}
+
+static enum oa_error read_family(oa_context *c, const char *folder, struct oa_imported *out)
+{
+    char path[OA_PATH];
+    json_t *root;
+    OA_TRY(oa_path(c, path, folder, "config.json"));
+    if (!oa_file_exists(path))
+        return oa_fail(c, OA_IO, "%s has no config.json: give the folder of a Hugging Face model",
+                       folder);
+    OA_TRY(oa_json_read(c, path, remedy, &root));
+    enum oa_error e = read_family_config(c, path, root, out);
+    json_decref(root);
+    return e;
+}
+
+/* ---- tokenizer.json ---- */
+
+/* Without the file the model reads and writes ids. */
+static enum oa_error open_family_tokenizer(oa_context *c, const char *folder, struct oa_imported *i,
+                                           struct oa_tokenizer **out)
+{
+    char path[OA_PATH], ids[32];
+    long rows = i->options.model_vocabulary;
+    OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
+    i->tokenizer = oa_file_exists(path);
+    snprintf(ids, sizeof ids, "ids:%ld", rows);
+    OA_TRY(i->tokenizer ? oa_tokenizer_load(c, path, out)
+                        : oa_tokenizer_open(c, ids, NULL, NULL, out));
+    if (oa_tokenizer_size(*out) <= rows)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT, "%s has %ld tokens, but config.json has a vocabulary of %ld", path,
+                   (long)oa_tokenizer_size(*out), rows);
+}
+
+/* ---- the run ---- */
+
+static enum oa_error make_model(struct oa_device *d, const char *folder,
+                                const struct oa_tokenizer *tok, struct oa_imported *i,
+                                struct oa_model **m)
+{
+    oa_context *c = d->context;
+    struct oa_family_files *files = NULL;
+    struct oa_model_form form = oa_language_model_form(oa_tokenizer_size(tok));
+    enum oa_error e = oa_family_files_open(c, folder, i->family, i->query_factor, &files);
+    if (e == OA_OK)
+        e = oa_model_describe(d, &i->options, &form, m);
+    if (e == OA_OK)
+        e = oa_family_check(files, *m);
+    if (e == OA_OK) {
+        oa_family_mark_given(files, *m);
+        e = oa_store_allocate(&(*m)->store, oa_chance_seed(&i->options, OA_CHANCE_INIT), false);
+    }
+    if (e == OA_OK)
+        e = oa_family_copy(files, *m);
+    if (e == OA_OK)
+        i->parameters = (double)(*m)->store.trainable;
+    oa_family_files_close(files);
+    return e;
+}
+
+/* The weights last: a folder without them is no run. */
+static enum oa_error write_imported(const struct oa_model *m, const struct oa_tokenizer *tok,
+                                    const char *out)
+{
+    oa_context *c = m->context;
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, out, "tokenizer.json"));
+    OA_TRY(oa_tokenizer_save(c, tok, path));
+    OA_TRY(oa_path(c, path, out, "config.json"));
+    OA_TRY(oa_model_save_config(m, NULL, path));
+    OA_TRY(oa_path(c, path, out, "model.safetensors"));
+    return oa_model_save(m, tok, path, false);
+}
+
+static enum oa_error check_import_folder(oa_context *c, const char *out)
+{
+    static const char *const names[] = { "config.json", "model.safetensors", "contest.json" };
+    char path[OA_PATH];
+    OA_TRY(oa_directory_check(c, out));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        OA_TRY(oa_path(c, path, out, names[i]));
+        if (oa_file_exists(path))
+            return oa_fail(c, OA_ARGUMENT, "%s exists; choose another folder", path);
+    }
+    return OA_OK;
+}
+
+static enum oa_error import_into(struct oa_device *d, const char *folder, const char *out,
+                                 struct oa_imported *i)
+{
+    struct oa_tokenizer *tok = NULL;
+    struct oa_model *m = NULL;
+    struct oa_lock *lock = NULL;
+    enum oa_error e = open_family_tokenizer(d->context, folder, i, &tok);
+    if (e == OA_OK)
+        e = make_model(d, folder, tok, i, &m);
+    if (e == OA_OK)
+        e = oa_folder_lock(d->context, out, &lock);
+    if (e == OA_OK)
+        e = write_imported(m, tok, out);
+    oa_folder_unlock(lock);
+    oa_model_close(m);
+    oa_tokenizer_close(tok);
+    return e;
+}
+
+enum oa_error oa_import_model(oa_context *c, const char *folder, const char *out,
+                              struct oa_imported *imported)
+{
+    struct oa_device *d = NULL;
+    *imported = (struct oa_imported){ 0 };
+    OA_TRY(check_import_folder(c, out));
+    OA_TRY(read_family(c, folder, imported));
+    /* What is not copied but calculated would be rounded to single precision. */
+    bool calculated = imported->family->unit_norms || imported->query_factor != 1;
+    enum oa_error e =
+        oa_device_open(c, calculated ? OA_PRECISION_F64 : OA_PRECISION_F32, false, &d);
+    if (e == OA_OK)
+        e = import_into(d, folder, out, imported);
+    oa_device_close(d);
+    return e;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mistral (Jiang et al. 2023): each token sees itself and the tokens of a window before it. */
+#include "families/llama_tensors.h"
+
+static const struct oa_family_tensor tensors[] = { OA_LLAMA_TENSORS, OA_LAST_TENSOR };
+
+static const char *const ignored[] = { OA_LLAMA_IGNORED, NULL };
+
+static const struct oa_llama_defaults defaults = { 4096, 32, 8, 0, 32, 14336, 131072, 32000 };
+
+static void read_mistral(struct oa_hf_config *h)
+{
+    oa_hf_demand_language_model(h, "Mistral");
+    bool whole = json_is_null(json_object_get(h->root, "sliding_window"));
+    long window = whole ? 0 : oa_hf_count(h, "sliding_window", 4096);
+    oa_hf_set_llama(h, &defaults);
+    oa_hf_set_attention(h, oa_hf_always, window, oa_hf_keys(h, &defaults), "");
+}
+
+const struct oa_family oa_family_mistral = {
+    .type = "mistral",
+    .prefix = "model.",
+    .tensors = tensors,
+    .ignored = ignored,
+    .read = read_mistral,
+};

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# import: a run that the other commands use, and what is refused before a tensor is read.
+. "$2/tests/cli/common"
+
+golden=$source/tests/golden-hf
+expect 0 import "$golden/gpt2" --out run
+says out '^family      gpt2, 54080 parameters$'
+says out 'layers=2, width=40'
+expect 0 import "$golden/gpt2" --out same --json
+says out '"parameters": 54080'
+same run/model.safetensors same/model.safetensors
+expect 0 forward run --in "$golden/gpt2/expect.safetensors" --out out.safetensors
+expect 2 forward run --in out.safetensors --out more.safetensors
+says err 'this model has no input logits'
+expect 2 forward run --in out.safetensors --out out.safetensors
+says err 'are the same file'
+expect 0 generate run --prompt "O Romeo" --tokens 5
+printf 'Now is the winter of our discontent\n%.0s' 1 2 3 4 5 6 7 8 9 >text.txt
+expect 0 eval run --data text.txt --json
+says out '"bits_per_byte"'
+expect 0 train --init run --data.train text.txt --train.steps 2 --train.batch 2 --model.attention "softmax ; orthogonal" --out on --quiet
+[ -s on/model.safetensors ] || fail "training did not go on from the model"
+
+# Without a tokenizer.
+expect 0 import "$golden/opt" --out ids
+says out 'there is no tokenizer.json'
+expect 0 generate ids --prompt "1 2 3" --tokens 3
+
+# Refusals.
+expect 2 import "$golden/gpt2" --out run
+says err 'run/config.json exists'
+expect 1 import . --out x
+says err 'has no config.json'
+change() { # FOLDER OF A CASE, SED COMMAND: a copy with another config.json
+    rm -rf model
+    cp -r "$golden/$1" model
+    chmod -R u+w model
+    sed -i "$2" model/config.json
+}
+refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
+    change "$1" "$2"
+    expect 1 import model --out x
+    says err "$3"
+    [ ! -e x ] || fail "a refused model left a folder"
+}
+refused gpt2 's/"model_type": "gpt2"/"model_type": "rwkv"/' 'type "rwkv" are not supported; these are: gpt2, '
+refused gpt2 's/"model_type": "gpt2"/"model": 1/' 'has no "model_type"'
+refused gpt2 's/"scale_attn_weights": true/"scale_attn_weights": false/' '"scale_attn_weights": false is not supported'
+refused gpt2 's/GPT2LMHeadModel/GPT2ForSequenceClassification/' '"architectures": .* only the language model'
+refused gpt2 's/"gelu_new"/"mish"/' '"activation_function": "mish" is not supported'
+refused gpt2 's/"n_layer": 2/"n_layer": "two"/' '"n_layer" is "two"; expected an integer'
+refused gpt2 's/"n_layer": 2/"n_layer": 3/' 'tensor transformer.h.2.ln_1.weight is missing'
+refused gpt2 's/"n_layer": 2/"n_layer": 1/' 'tensor transformer.h.1.attn.c_attn.bias is not part of a model'
+refused gpt2 's/"n_embd": 40/"n_embd": 44/' 'tensor transformer.wte.weight has 2 dimensions, the first of 300; config.json needs \[300, 44\]'
+refused gpt2 's/"vocab_size": 300/"vocab_size": 200/' '300 tokens, but config.json has a vocabulary of 200'
+change gpt2 ''
+truncate -s 1000 model/model.safetensors
+expect 1 import model --out x
+rm model/model.safetensors
+expect 1 import model --out x
+says err 'has neither model.safetensors nor'
+: >model/pytorch_model.bin
+expect 1 import model --out x
+says err 'pytorch_model.bin is a pickle'
+change llama ''
+rm model/model-00003-of-00005.safetensors
+expect 1 import model --out x
+says err 'names model-00003-of-00005.safetensors, which is missing'
+change llama ''
+cp model/model-00001-of-00005.safetensors model/model-00003-of-00005.safetensors
+expect 1 import model --out x
+says err 'model-00003-of-00005.safetensors lacks tensor'
+change llama ''
+sed -i 's/model-00003-of-00005/..\/model-00003-of-00005/' model/model.safetensors.index.json
+expect 1 import model --out x
+says err 'which is no \*.safetensors in that folder'
