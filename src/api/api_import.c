@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * import: a model of another program as a run. */
+ * import and export: a model of another program as a run, a run as one of another program. */
 #include "api/api.h"
 #include "families/families.h"
 
@@ -58,4 +58,31 @@ enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
     OA_TRY(oa_status(c));
     OA_TRY(oa_import_model(c, folder, out, &imported));
     return report_import(c, folder, out, &imported, output);
+}
+
+enum oa_error oa_export(oa_context *c, const char *run, const char *out,
+                        const struct oa_output *output)
+{
+    struct oa_trained t;
+    struct oa_exported exported;
+    struct oa_text text;
+    OA_TRY(oa_status(c));
+    oa_text_init(&text, c);
+    enum oa_error e = oa_trained_open_finely(c, run, &t);
+    if (e == OA_OK)
+        e = oa_export_model(t.model, t.tokenizer, run, out, &exported);
+    if (e == OA_OK && oa_wants_json(output)) {
+        oa_json_add(&text, json_pack("{s:o, s:o, s:s}", "run", oa_json_name(c, run), "model",
+                                     oa_json_name(c, out), "type", exported.family->type));
+    } else if (e == OA_OK) {
+        oa_text_printf(&text, "model       ");
+        oa_name_add(&text, out);
+        oa_text_printf(&text, "\nfamily      %s (%s)\n", exported.family->type,
+                       exported.family->class);
+    }
+    oa_trained_close(&t);
+    if (e == OA_OK)
+        return oa_emit(output, &text);
+    oa_text_free(&text);
+    return e;
 }

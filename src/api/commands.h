@@ -84,6 +84,11 @@ enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
 enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
                         const struct oa_output *output);
 
+/* A run as the folder of a Hugging Face model in `out`, which must not have one. OA_UNSUPPORTED names
+ * the option that no family has. */
+enum oa_error oa_export(oa_context *c, const char *run, const char *out,
+                        const struct oa_output *output);
+
 /* Runs of other programs: files of CSV, TSV or JSON, "-" (standard input), folders of TensorBoard's
  * event files. Of config: compare.metric (a column or tag), baseline (a system), margin,
  * family, test, threshold (a number of the metric), sequential. */

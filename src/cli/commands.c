@@ -11,6 +11,7 @@
     X(train)                                                                                       \
     X(plan)                                                                                        \
     X(import)                                                                                      \
+    X(export)                                                                                      \
     X(eval)                                                                                        \
     X(score)                                                                                       \
     X(generate)                                                                                    \

@@ -47,12 +47,25 @@ struct oa_family_tensor {
     }
 #define OA_LAST_TENSOR OA_WHOLE(NULL, NULL)
 
+/* A model to be exported. */
+struct oa_exported {
+    const struct oa_family *family;
+    const struct oa_options *options;
+    long keys, window; /* heads of keys and values; 0: no window */
+};
+
 struct oa_family {
     const char *type;                       /* "model_type" of config.json */
     const char *prefix;                     /* of tensors, which some files lack: "transformer." */
     const struct oa_family_tensor *tensors; /* the last has theirs NULL */
     const char *const *ignored;             /* tensors that are passed over; the last is NULL */
     bool unit_norms;                        /* gains of norms are stored less 1 */
+    bool zero_biases;  /* exporting: it has all biases, those that a model has not are 0 */
+    const char *class; /* of transformers */
+    /* Exporting; NULL: models are not exported as this family. The option in the way, or NULL; and
+     * the keys of config.json but those that all families have. */
+    const char *(*refuses)(const struct oa_exported *x);
+    void (*write)(oa_context *c, const struct oa_exported *x, json_t *config);
     /* Sets model.* and the form; what the model cannot do is refused by the name of the key. */
     void (*read)(struct oa_hf_config *h);
 };
@@ -76,6 +89,14 @@ enum oa_error oa_family_check(struct oa_family_files *f, const struct oa_model *
 enum oa_error oa_family_copy(struct oa_family_files *f, struct oa_model *m);
 /* Marks parameters that files have as given. */
 void oa_family_mark_given(const struct oa_family_files *f, struct oa_model *m);
+
+/* Where element (row, column) of a parameter is in its tensor. */
+size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_parameter *p,
+                       long head_width, long row, long column);
+
+/* export_model.c: the folder of a Hugging Face model, which must not have one. run: its name. */
+enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenizer *tok,
+                              const char *run, const char *out, struct oa_exported *x);
 
 /* import_model.c: the folder of a Hugging Face model as a run in `out`. */
 struct oa_imported {

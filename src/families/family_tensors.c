@@ -370,9 +370,8 @@ void oa_family_mark_given(const struct oa_family_files *f, struct oa_model *m)
         m->store.parameter[i]->given = find_source(f, m->store.parameter[i], &s);
 }
 
-/* Where element (row, column) of a parameter is in its tensor. */
-static size_t place_in_tensor(const struct oa_family_tensor *t, const struct oa_parameter *p,
-                              long head_width, long row, long column)
+size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_parameter *p,
+                       long head_width, long row, long column)
 {
     long columns = p->dims == 2 ? p->dim[1] : 1, at = row + t->skip + t->part * p->dim[0];
     if (t->layout == OA_LAYOUT_HEADS)
@@ -411,11 +410,11 @@ static enum oa_error copy_source(const struct oa_family_files *f, const struct o
     else if (host && plain)
         memcpy(host,
                (const char *)s->array->data +
-                   place_in_tensor(s->row, p, width, 0, 0) * d->numbers.real_size,
+                   oa_family_place(s->row, p, width, 0, 0) * d->numbers.real_size,
                bytes);
     for (long i = 0; host && !zero && !plain && i < p->dim[0]; i++)
         for (long j = 0; j < columns; j++) {
-            double x = oa_array_value(s->array, place_in_tensor(s->row, p, width, i, j));
+            double x = oa_array_value(s->array, oa_family_place(s->row, p, width, i, j));
             oa_real_set(d, host, i * columns + j, factor * x + addend);
         }
     oa_view_close(&v);

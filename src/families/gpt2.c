@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GPT-2 (Radford et al. 2019). Its linear maps are stored [inputs, outputs]; queries, keys and
  * values are one. */
+#include "base/json_write.h"
 #include "families/families.h"
 
 static const struct oa_family_tensor tensors[] = {
@@ -59,10 +60,41 @@ static void read_gpt2(struct oa_hf_config *h)
     oa_hf_set(h, "model.attention", "softmax");
 }
 
+static const char *gpt2_refuses(const struct oa_exported *x)
+{
+    const struct oa_options *o = x->options;
+    bool table =
+        o->model_position == OA_POSITION_LEARNED || o->model_position == OA_POSITION_SINUSOIDAL;
+    return !table                                   ? "model.position"
+           : o->model_norm_kind != OA_NORM_LAYER    ? "model.norm_kind"
+           : o->model_ffn_gate                      ? "model.ffn_gate"
+           : o->model_parallel                      ? "model.parallel"
+           : o->model_head_width                    ? "model.head_width"
+           : x->window || x->keys != o->model_heads ? "model.attention"
+                                                    : NULL;
+}
+
+static void write_gpt2(oa_context *c, const struct oa_exported *x, json_t *config)
+{
+    const struct oa_options *o = x->options;
+    oa_json_set(c, config, "n_embd", json_integer(o->model_width));
+    oa_json_set(c, config, "n_head", json_integer(o->model_heads));
+    oa_json_set(c, config, "n_layer", json_integer(o->model_layers));
+    oa_json_set(c, config, "n_inner", json_integer(oa_ffn_width(o)));
+    oa_json_set(c, config, "n_positions", json_integer(o->model_context));
+    oa_json_set(c, config, "layer_norm_epsilon", json_real(o->model_norm_epsilon));
+    oa_json_set(c, config, "activation_function",
+                json_string(oa_hf_activation((int)o->model_activation)));
+}
+
 const struct oa_family oa_family_gpt2 = {
     .type = "gpt2",
     .prefix = "transformer.",
     .tensors = tensors,
     .ignored = ignored,
+    .zero_biases = true,
+    .class = "GPT2LMHeadModel",
+    .refuses = gpt2_refuses,
+    .write = write_gpt2,
     .read = read_gpt2,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GPT-NeoX and Pythia (Black et al. 2022): queries, keys and values of each head one after the
  * other, rotary positions on a part of each head, attention and feed-forward layer in parallel. */
+#include "base/json_write.h"
 #include "families/families.h"
 
 static const struct oa_family_tensor tensors[] = {
@@ -60,10 +61,40 @@ static void read_gpt_neox(struct oa_hf_config *h)
     oa_hf_set(h, "model.attention", "softmax");
 }
 
+static const char *gpt_neox_refuses(const struct oa_exported *x)
+{
+    const struct oa_options *o = x->options;
+    return o->model_position != OA_POSITION_ROTARY  ? "model.position"
+           : o->model_norm_kind != OA_NORM_LAYER    ? "model.norm_kind"
+           : o->model_ffn_gate                      ? "model.ffn_gate"
+           : o->model_head_width                    ? "model.head_width"
+           : x->window || x->keys != o->model_heads ? "model.attention"
+                                                    : NULL;
+}
+
+static void write_gpt_neox(oa_context *c, const struct oa_exported *x, json_t *config)
+{
+    const struct oa_options *o = x->options;
+    oa_json_set(c, config, "hidden_size", json_integer(o->model_width));
+    oa_json_set(c, config, "num_attention_heads", json_integer(o->model_heads));
+    oa_json_set(c, config, "num_hidden_layers", json_integer(o->model_layers));
+    oa_json_set(c, config, "intermediate_size", json_integer(oa_ffn_width(o)));
+    oa_json_set(c, config, "max_position_embeddings", json_integer(o->model_context));
+    oa_json_set(c, config, "layer_norm_eps", json_real(o->model_norm_epsilon));
+    oa_json_set(c, config, "hidden_act", json_string(oa_hf_activation((int)o->model_activation)));
+    oa_json_set(c, config, "use_parallel_residual", json_boolean(o->model_parallel));
+    oa_json_set(c, config, "rotary_emb_base", json_real(o->model_rotary_base));
+    oa_json_set(c, config, "rotary_pct", json_real(o->model_rotary_share));
+}
+
 const struct oa_family oa_family_gpt_neox = {
     .type = "gpt_neox",
     .prefix = "gpt_neox.",
     .tensors = tensors,
     .ignored = ignored,
+    .zero_biases = true,
+    .class = "GPTNeoXForCausalLM",
+    .refuses = gpt_neox_refuses,
+    .write = write_gpt_neox,
     .read = read_gpt_neox,
 };

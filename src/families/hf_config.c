@@ -121,22 +121,33 @@ void oa_hf_set_flag(const struct oa_hf_config *h, const char *option, bool value
     oa_hf_set(h, option, value ? "true" : "false");
 }
 
+static const struct {
+    const char *theirs;
+    enum oa_activation ours;
+} activations[] = {
+    { "gelu_new", OA_ACTIVATION_GELU },  { "gelu_pytorch_tanh", OA_ACTIVATION_GELU },
+    { "gelu_fast", OA_ACTIVATION_GELU }, { "gelu", OA_ACTIVATION_GELU_EXACT },
+    { "relu", OA_ACTIVATION_RELU },      { "relu2", OA_ACTIVATION_RELU2 },
+    { "silu", OA_ACTIVATION_SILU },      { "swish", OA_ACTIVATION_SILU }
+};
+
 void oa_hf_set_activation(const struct oa_hf_config *h, const char *key, const char *fallback)
 {
-    static const struct {
-        const char *theirs, *ours;
-    } names[] = { { "gelu_new", "gelu" },      { "gelu_pytorch_tanh", "gelu" },
-                  { "gelu_fast", "gelu" },     { "gelu", "gelu-exact" },
-                  { "relu", "relu" },          { "relu2", "relu2" },
-                  { "relu_squared", "relu2" }, { "silu", "silu" },
-                  { "swish", "silu" } };
     const char *word = oa_hf_word(h, key, fallback);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(word, names[i].theirs) == 0) {
-            oa_hf_set(h, "model.activation", names[i].ours);
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (strcmp(word, activations[i].theirs) == 0) {
+            h->options->model_activation = activations[i].ours;
             return;
         }
     oa_hf_refuse(h, key, NULL);
+}
+
+const char *oa_hf_activation(int activation)
+{
+    int i = 0;
+    while ((int)activations[i].ours != activation)
+        i++;
+    return activations[i].theirs;
 }
 
 /* r: the same with the object that has it, of that name. */

@@ -36,6 +36,8 @@ void oa_hf_set_real(const struct oa_hf_config *h, const char *option, double val
 void oa_hf_set_flag(const struct oa_hf_config *h, const char *option, bool value);
 /* model.activation from a name of transformers. */
 void oa_hf_set_activation(const struct oa_hf_config *h, const char *key, const char *fallback);
+/* The name in transformers of model.activation. */
+const char *oa_hf_activation(int activation);
 /* model.position=rotary with its base, share and scaling, by the keys of transformers 4 and 5. */
 void oa_hf_set_rotary(const struct oa_hf_config *h, double base, double share);
 /* What the class of a relative of Llama takes for keys that are missing. keys: heads of keys and

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run as the folder of a Hugging Face model, of the first family that has its form: config.json,
+ * model.safetensors, tokenizer.json, tokenizer_config.json and a model card. */
+#include "base/folder_lock.h"
+#include "base/json_write.h"
+#include "base/safetensors.h"
+#include "families/families.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME = 200 };
+
+/* ---- the form ---- */
+
+/* "softmax(kv=2)", "local(window=64, kv=2)": what else the attention says is refused. */
+static bool read_attention(struct oa_exported *x, const char *attention)
+{
+    char rest[160];
+    x->window = 0;
+    x->keys = x->options->model_heads;
+    snprintf(rest, sizeof rest, "%s", attention);
+    const char *name = strtok(rest, "(");
+    bool local = name && strcmp(name, "local") == 0;
+    if (local)
+        x->window = 128; /* the default, which the canonical form leaves out */
+    if (!name || (!local && strcmp(name, "softmax") != 0))
+        return false;
+    for (char *word; (word = strtok(NULL, ", )"));) {
+        char *equals = strchr(word, '=');
+        if (!equals)
+            return false;
+        *equals = 0;
+        long value = strtol(equals + 1, NULL, 10);
+        if (strcmp(word, "kv") == 0)
+            x->keys = value;
+        else if (local && strcmp(word, "window") == 0)
+            x->window = value;
+        else
+            return false;
+    }
+    return true;
+}
+
+/* What no family here has; NULL: nothing. */
+static const char *in_the_way_of_all(const struct oa_options *o)
+{
+    struct oa_options defaults;
+    oa_options_default(&defaults);
+    return o->model_norm != OA_NORM_PRE                               ? "model.norm"
+           : !o->model_norm_gain                                      ? "model.norm_gain"
+           : o->model_embedding_norm                                  ? "model.embedding_norm"
+           : o->model_residual_scale != 1                             ? "model.residual_scale"
+           : o->model_scale_embedding                                 ? "model.scale_embedding"
+           : o->model_embedding_scale != 1                            ? "model.embedding_scale"
+           : o->model_logit_cap > 0                                   ? "model.logit_cap"
+           : o->model_output_cap > 0                                  ? "model.output_cap"
+           : o->model_output_bias                                     ? "model.output_bias"
+           : o->model_rotary_pairing != defaults.model_rotary_pairing ? "model.rotary_pairing"
+           : o->model_rotary_scaling != defaults.model_rotary_scaling ? "model.rotary_scaling"
+                                                                      : NULL;
+}
+
+static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct oa_exported *x)
+{
+    struct oa_text attention, why;
+    const struct oa_family *f;
+    oa_text_init(&attention, c);
+    oa_text_init(&why, c);
+    oa_stacks_print(&m->attention, &attention);
+    const char *all = in_the_way_of_all(x->options);
+    if (!oa_is_language_model(&m->form))
+        oa_fail(c, OA_UNSUPPORTED, "only language models are exported");
+    else if (!read_attention(x, attention.s ? attention.s : ""))
+        oa_fail(c, OA_UNSUPPORTED,
+                "transformers has no %s: softmax and local(window=N) with kv=N are exported",
+                attention.s);
+    else if (all)
+        oa_fail(c, OA_UNSUPPORTED, "no family that is exported has this %s", all);
+    for (int i = 0; oa_status(c) == OA_OK && !x->family && (f = oa_family_at(i)); i++) {
+        const char *option = f->refuses ? f->refuses(x) : NULL;
+        if (f->refuses && !option)
+            x->family = f;
+        else if (f->refuses)
+            oa_text_printf(&why, "%s%s has not this %s", why.length ? ", " : "", f->type, option);
+    }
+    if (oa_status(c) == OA_OK && !x->family)
+        oa_fail(c, OA_UNSUPPORTED, "no family has the form of this model: %s", why.s);
+    oa_text_free(&attention);
+    oa_text_free(&why);
+    return oa_status(c);
+}
+
+/* ---- tensors ---- */
+
+struct tensor_maker {
+    const struct oa_model *model;
+    const struct oa_family_tensor *row; /* the first one with this name */
+    long layer;
+    float *values; /* room for the largest tensor */
+};
+
+static void name_of(const char *pattern, long layer, char out[NAME])
+{
+    const char *mark = strchr(pattern, '#');
+    snprintf(out, NAME, mark ? "%.*s%ld%s" : "%.*s", mark ? (int)(mark - pattern) : NAME - 1,
+             pattern, layer, mark ? mark + 1 : "");
+}
+
+/* Writes the rows of one parameter into the tensor; of a bias that the model has not, zeros. */
+static enum oa_error write_part(const struct tensor_maker *t, const struct oa_family_tensor *row)
+{
+    const struct oa_model *m = t->model;
+    struct oa_device *d = m->device;
+    char name[NAME];
+    struct oa_view v;
+    name_of(row->ours, t->layer, name);
+    struct oa_parameter *p = oa_store_find(&m->store, name);
+    if (!p)
+        return OA_OK;
+    const void *host =
+        oa_view_open(&v, d, p->value, (size_t)p->count * d->numbers.real_size, OA_VIEW_READ);
+    long columns = p->dims == 2 ? p->dim[1] : 1;
+    for (long i = 0; host && i < p->dim[0]; i++)
+        for (long j = 0; j < columns; j++)
+            t->values[oa_family_place(row, p, oa_head_width(&m->options), i, j)] =
+                (float)oa_real_get(d, host, i * columns + j);
+    oa_view_close(&v);
+    return oa_status(m->context);
+}
+
+static const void *make_tensor(void *argument, const struct oa_array *a)
+{
+    struct tensor_maker *t = argument;
+    memset(t->values, 0, a->bytes);
+    for (const struct oa_family_tensor *r = t->row; r->theirs; r++)
+        if (strcmp(r->theirs, t->row->theirs) == 0 && write_part(t, r) != OA_OK)
+            return NULL;
+    return t->values;
+}
+
+/* Shape of the tensor of a row of the table; false: the model has no such parameter. */
+static bool exported_shape(const struct oa_model *m, const struct oa_family_tensor *row, long layer,
+                           struct oa_array *out)
+{
+    const struct oa_options *o = &m->options;
+    char name[NAME];
+    name_of(row->ours, layer, name);
+    const struct oa_parameter *p = oa_store_find(&m->store, name);
+    long parts = row->parts ? row->parts : 1;
+    if (p) {
+        out->dims = p->dims;
+        out->dim[0] = parts * p->dim[0];
+        out->dim[1] = p->dims == 2 ? p->dim[1] : 1;
+        if (row->layout == OA_LAYOUT_TRANSPOSED) {
+            out->dim[1] = out->dim[0];
+            out->dim[0] = p->dim[1];
+        }
+        return true;
+    }
+    if (!oa_name_ends(name, ".bias")) /* an output layer that is the embedding */
+        return false;
+    snprintf(name + strlen(name) - strlen("bias"), sizeof "weight", "weight");
+    p = oa_store_find(&m->store, name);
+    out->dims = 1;
+    out->dim[0] = p ? parts * p->dim[0] : o->model_width;
+    return p != NULL;
+}
+
+/* The rows of the table that begin a tensor. */
+static bool begins_tensor(const struct oa_family *f, const struct oa_family_tensor *row)
+{
+    for (const struct oa_family_tensor *r = f->tensors; r != row; r++)
+        if (strcmp(r->theirs, row->theirs) == 0 || strcmp(r->ours, row->ours) == 0)
+            return false;
+    return row->layout != OA_LAYOUT_ZERO;
+}
+
+struct tensor_list {
+    struct oa_array *array;
+    struct tensor_maker *maker;
+    char (*name)[NAME];
+    int count;
+    size_t largest; /* bytes */
+};
+
+/* Biases that the model has not are zeros where the family always has them. */
+static void list_tensor(const struct oa_model *m, const struct oa_exported *x,
+                        const struct oa_family_tensor *row, long layer, struct tensor_list *l)
+{
+    struct oa_array *a = &l->array[l->count];
+    char ours[NAME];
+    name_of(row->ours, layer, ours);
+    *a = (struct oa_array){ .type = OA_F32 };
+    if (!oa_store_find(&m->store, ours) && !x->family->zero_biases)
+        return;
+    if (!exported_shape(m, row, layer, a))
+        return;
+    name_of(row->theirs, layer, l->name[l->count]);
+    a->name = l->name[l->count];
+    a->bytes = sizeof(float) * (size_t)(a->dim[0] * (a->dims == 2 ? a->dim[1] : 1));
+    a->make = make_tensor;
+    a->argument = &l->maker[l->count];
+    l->maker[l->count++] = (struct tensor_maker){ m, row, layer, NULL };
+    l->largest = a->bytes > l->largest ? a->bytes : l->largest;
+}
+
+static enum oa_error write_tensors(const struct oa_model *m, const struct oa_exported *x,
+                                   const char *path)
+{
+    static const char *const metadata[] = { "format", "pt", NULL };
+    oa_context *c = m->context;
+    struct tensor_list l = { 0 };
+    long rows = 0, layers = m->options.model_layers;
+    while (x->family->tensors[rows].theirs)
+        rows++;
+    size_t most = (size_t)(rows * layers);
+    l.array = oa_alloc(c, most * sizeof *l.array);
+    l.maker = oa_alloc(c, most * sizeof *l.maker);
+    l.name = oa_alloc(c, most * sizeof *l.name);
+    for (long i = 0; oa_status(c) == OA_OK && i < rows; i++) {
+        const struct oa_family_tensor *row = &x->family->tensors[i];
+        if (!begins_tensor(x->family, row))
+            continue;
+        for (long layer = 0; layer < (strchr(row->theirs, '#') ? layers : 1); layer++)
+            list_tensor(m, x, row, layer, &l);
+    }
+    float *values = oa_alloc(c, l.largest + 1);
+    for (int i = 0; i < l.count; i++)
+        l.maker[i].values = values;
+    if (oa_status(c) == OA_OK)
+        oa_tensors_write(c, path, l.array, l.count, metadata);
+    oa_free(values);
+    oa_free(l.array);
+    oa_free(l.maker);
+    oa_free(l.name);
+    return oa_status(c);
+}
+
+/* ---- other files ---- */
+
+static enum oa_error write_json(oa_context *c, const char *out, const char *name, json_t *root)
+{
+    char path[OA_PATH], *text = root ? oa_json_dump(c, root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    if (oa_status(c) == OA_OK && oa_path(c, path, out, name) == OA_OK)
+        oa_file_write(c, path, text, strlen(text));
+    oa_free(text);
+    json_decref(root);
+    return oa_status(c);
+}
+
+static enum oa_error write_config(oa_context *c, const struct oa_model *m,
+                                  const struct oa_exported *x, const char *out)
+{
+    json_t *config = json_object();
+    oa_json_set(c, config, "architectures", json_pack("[s]", x->family->class));
+    oa_json_set(c, config, "model_type", json_string(x->family->type));
+    oa_json_set(c, config, "vocab_size", json_integer(m->vocabulary));
+    oa_json_set(c, config, "tie_word_embeddings", json_boolean(m->options.model_tie_output));
+    oa_json_set(c, config, "torch_dtype", json_string("float32"));
+    oa_json_set(c, config, "bos_token_id", json_null()); /* classes have ids of their own */
+    oa_json_set(c, config, "eos_token_id", json_null());
+    x->family->write(c, x, config);
+    return write_json(c, out, "config.json", config);
+}
+
+static enum oa_error write_card(const struct oa_model *m, const struct oa_exported *x,
+                                const char *run, const char *out)
+{
+    oa_context *c = m->context;
+    char path[OA_PATH];
+    struct oa_text text;
+    oa_text_init(&text, c);
+    oa_text_printf(&text,
+                   "---\nlibrary_name: transformers\n---\n\n# %s\n\nA language model of the family "
+                   "%s with %ld parameters (%ld layers, width %ld, %ld heads, context %ld), "
+                   "exported by Orthant %s from `%s`.\n\n```python\nfrom transformers import "
+                   "AutoModelForCausalLM, AutoTokenizer\nmodel = "
+                   "AutoModelForCausalLM.from_pretrained(\".\")\ntokenizer = "
+                   "AutoTokenizer.from_pretrained(\".\")\n```\n",
+                   strrchr(run, '/') ? strrchr(run, '/') + 1 : run, x->family->type,
+                   m->store.trainable, m->options.model_layers, m->options.model_width,
+                   m->options.model_heads, m->options.model_context, oa_version(), run);
+    if (oa_path(c, path, out, "README.md") == OA_OK && text.s)
+        oa_file_write(c, path, text.s, text.length);
+    oa_text_free(&text);
+    return oa_status(c);
+}
+
+static enum oa_error write_exported(const struct oa_model *m, const struct oa_tokenizer *tok,
+                                    const struct oa_exported *x, const char *run, const char *out)
+{
+    oa_context *c = m->context;
+    char path[OA_PATH];
+    bool text = oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS;
+    OA_TRY(write_config(c, m, x, out));
+    if (text) {
+        OA_TRY(oa_path(c, path, out, "tokenizer.json"));
+        OA_TRY(oa_tokenizer_save(c, tok, path));
+        OA_TRY(write_json(c, out, "tokenizer_config.json",
+                          json_pack("{s:s, s:b, s:I}", "tokenizer_class", "PreTrainedTokenizerFast",
+                                    "clean_up_tokenization_spaces", 0, "model_max_length",
+                                    (json_int_t)m->options.model_context)));
+    }
+    OA_TRY(write_card(m, x, run, out));
+    OA_TRY(oa_path(c, path, out, "model.safetensors"));
+    return write_tensors(m, x, path);
+}
+
+enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenizer *tok,
+                              const char *run, const char *out, struct oa_exported *x)
+{
+    static const char *const names[] = { "config.json", "model.safetensors", "contest.json" };
+    oa_context *c = m->context;
+    char path[OA_PATH];
+    struct oa_lock *lock = NULL;
+    *x = (struct oa_exported){ .options = &m->options };
+    OA_TRY(oa_directory_check(c, out));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        OA_TRY(oa_path(c, path, out, names[i]));
+        if (oa_file_exists(path))
+            return oa_fail(c, OA_ARGUMENT, "%s exists; choose another folder", path);
+    }
+    OA_TRY(find_family(c, m, x));
+    enum oa_error e = oa_folder_lock(c, out, &lock);
+    if (e == OA_OK)
+        e = write_exported(m, tok, x, run, out);
+    oa_folder_unlock(lock);
+    return e;
+}
