@@ -58,6 +58,8 @@ static const struct {
     { "smollm2", "smollm2", "softmax(kv=1)" },
     { "mistral", "mistral", "local(window=4, kv=2)" },
     { "qwen2", "qwen2", "softmax(kv=2)" },
+    { "gpt_neo", "gpt_neo", "softmax ; local(window=4)" },
+    { "gemma2", "gemma2", "local(window=4, kv=2) ; softmax(kv=2)" },
     { "qwen3", "qwen3", "softmax(kv=2, qknorm=rms)" },
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -181,6 +183,91 @@ static void models_equal_transformers(void **state)
     }
 }
 
+/* ---- exporting ---- */
+
+static void same_tensors(const char *name, const char *exported)
+{
+    char golden[400], path[400];
+    struct oa_tensors *a, *b;
+    snprintf(golden, sizeof golden, "%s", file_of(name, "model.safetensors"));
+    snprintf(path, sizeof path, "%s/model.safetensors", exported);
+    succeed(oa_tensors_open(context, golden, &a));
+    succeed(oa_tensors_open(context, path, &b));
+    assert_int_equal(oa_tensors_count(a), oa_tensors_count(b));
+    for (int i = 0; i < oa_tensors_count(a); i++) {
+        const struct oa_array *want = oa_tensors_at(a, i), *got = oa_tensors_find(b, want->name);
+        if (!got || got->bytes != want->bytes || memcmp(got->data, want->data, got->bytes) != 0)
+            fail_msg("%s: tensor %s is another", name, want->name);
+    }
+    oa_tensors_close(a);
+    oa_tensors_close(b);
+}
+
+/* Keys that decide what is calculated; those that the export leaves out have these values there by
+ * default. */
+static void same_config(const char *name, const char *exported)
+{
+    static const char *const keys[] = { "model_type",
+                                        "vocab_size",
+                                        "tie_word_embeddings",
+                                        "n_embd",
+                                        "n_head",
+                                        "n_layer",
+                                        "n_positions",
+                                        "layer_norm_epsilon",
+                                        "activation_function",
+                                        "hidden_size",
+                                        "intermediate_size",
+                                        "num_attention_heads",
+                                        "num_hidden_layers",
+                                        "num_key_value_heads",
+                                        "max_position_embeddings",
+                                        "layer_norm_eps",
+                                        "rms_norm_eps",
+                                        "hidden_act",
+                                        "use_parallel_residual",
+                                        "sliding_window",
+                                        "attention_bias",
+                                        "mlp_bias",
+                                        "use_sliding_window" };
+    char path[400];
+    json_t *a, *b;
+    snprintf(path, sizeof path, "%s/config.json", exported);
+    succeed(oa_json_read(context, file_of(name, "config.json"), NULL, &a));
+    succeed(oa_json_read(context, path, NULL, &b));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *want = json_object_get(a, keys[i]), *got = json_object_get(b, keys[i]);
+        if (want && got && !json_equal(want, got))
+            fail_msg("%s: \"%s\" is another", name, keys[i]);
+    }
+    assert_true(
+        json_equal(json_object_get(a, "architectures"), json_object_get(b, "architectures")));
+    json_decref(a);
+    json_decref(b);
+}
+
+/* What was imported is exported with the bytes that transformers wrote. */
+static void exports_equal_what_was_imported(void **state)
+{
+    static const char *const names[] = { "gpt2", "gpt_neox", "mistral", "qwen2", "smollm2" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char folder[400];
+        struct oa_imported made;
+        struct oa_exported exported;
+        struct oa_trained t;
+        snprintf(folder, sizeof folder, GOLDEN "%s", names[i]);
+        succeed(oa_import_model(context, folder, RUN, &made));
+        succeed(oa_trained_open(context, RUN, &t));
+        succeed(oa_export_model(t.model, t.tokenizer, RUN, RUN "/hf", &exported));
+        oa_trained_close(&t);
+        assert_ptr_equal(exported.family, made.family);
+        same_tensors(names[i], RUN "/hf");
+        same_config(names[i], RUN "/hf");
+        remove_run();
+    }
+}
+
 /* Every family has a case. */
 static void families_have_cases(void **state)
 {
@@ -201,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(families_have_cases),
         cmocka_unit_test(models_equal_transformers),
+        cmocka_unit_test(exports_equal_what_was_imported),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -11,7 +11,7 @@ says out '"parameters": 54080'
 same run/model.safetensors same/model.safetensors
 expect 0 forward run --in "$golden/gpt2/expect.safetensors" --out out.safetensors
 expect 2 forward run --in out.safetensors --out more.safetensors
-says err 'this model has no input logits'
+says err 'this model has no input last_hidden_state'
 expect 2 forward run --in out.safetensors --out out.safetensors
 says err 'are the same file'
 expect 0 generate run --prompt "O Romeo" --tokens 5
@@ -25,6 +25,35 @@ expect 0 train --init run --data.train text.txt --train.steps 2 --train.batch 2 
 expect 0 import "$golden/opt" --out ids
 says out 'there is no tokenizer.json'
 expect 0 generate ids --prompt "1 2 3" --tokens 3
+
+# And back: a model that was trained here becomes one of GPT-2, with biases of 0, or of GPT-NeoX.
+expect 0 export run --out hf --json
+says out '"type": "gpt2"'
+for file in config.json model.safetensors tokenizer.json tokenizer_config.json README.md; do
+    [ -s hf/$file ] || fail "hf/$file is missing"
+done
+for position in learned sinusoidal rotary; do
+    expect 0 train --config tiny.yaml --quiet --model.position $position --out own-$position
+    expect 0 export own-$position --out own-$position-hf
+    expect 0 import own-$position-hf --out own-$position-back
+    expect 0 eval own-$position --data text.txt --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out >loss
+    expect 0 eval own-$position-back --data text.txt --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out | paste - loss |
+        awk '{ exit !($1 > 1 && ($1 - $2) ^ 2 < 1e-10) }' || fail "the model that came back has another loss"
+done
+expect 2 export run --out hf
+says err 'hf/config.json exists'
+expect 0 train --config tiny.yaml --quiet --model.attention random --out random
+expect 1 export random --out random-hf
+says err 'transformers has no random: softmax and local'
+[ ! -e random-hf ] || fail "a refused model left a folder"
+expect 0 train --config tiny.yaml --quiet --model.norm post --out post
+expect 1 export post --out post-hf
+says err 'no family that is exported has this model.norm'
+expect 0 train --config tiny.yaml --quiet --model.norm_kind rms --out rms
+expect 1 export rms --out rms-hf
+says err 'gpt2 has not this model.norm_kind, .*llama has not this model.position'
 
 # Refusals.
 expect 2 import "$golden/gpt2" --out run
@@ -43,7 +72,7 @@ refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
     says err "$3"
     [ ! -e x ] || fail "a refused model left a folder"
 }
-refused gpt2 's/"model_type": "gpt2"/"model_type": "rwkv"/' 'type "rwkv" are not supported; these are: gpt2, '
+refused gpt2 's/"model_type": "gpt2"/"model_type": "rwkv"/' 'type "rwkv" are not supported; these are: gemma2, gpt2, '
 refused gpt2 's/"model_type": "gpt2"/"model": 1/' 'has no "model_type"'
 refused gpt2 's/"scale_attn_weights": true/"scale_attn_weights": false/' '"scale_attn_weights": false is not supported'
 refused gpt2 's/GPT2LMHeadModel/GPT2ForSequenceClassification/' '"architectures": .* only the language model'
