@@ -271,7 +271,7 @@ static void exports_equal_what_was_imported(void **state)
 /* Every family has a case. */
 static void families_have_cases(void **state)
 {
-    const struct oa_family *f;
+    const struct oa_model_family *f;
     (void)state;
     for (int i = 0; (f = oa_family_at(i)); i++) {
         bool found = false;

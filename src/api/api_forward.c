@@ -21,7 +21,7 @@ struct forward_pass {
 /* ---- input ---- */
 
 /* The names that this model reads; the others of the contract are of other forms. */
-static enum oa_error check_names(const struct forward_pass *f)
+static enum oa_error check_forward_names(const struct forward_pass *f)
 {
     const struct oa_model_form *form = &f->trained.model->form;
     bool two = form->encoder && form->decoder;
@@ -78,8 +78,8 @@ static const int32_t *read_integers(struct forward_pass *f, const char *name, lo
 }
 
 /* ids [rows, length] and their lengths; rows 0: any number. */
-static enum oa_error read_rows(struct forward_pass *f, const char *ids, const char *lengths,
-                               long most, struct oa_sequences *out)
+static enum oa_error read_id_rows(struct forward_pass *f, const char *ids, const char *lengths,
+                                  long most, struct oa_sequences *out)
 {
     const struct oa_array *a = oa_tensors_find(f->file, ids),
                           *n = oa_tensors_find(f->file, lengths);
@@ -126,15 +126,15 @@ static enum oa_error read_forward_input(struct forward_pass *f)
         return oa_fail(f->trained.context, OA_UNSUPPORTED,
                        "forward reads ids of tokens; this model reads images");
     OA_TRY(oa_tensors_open(f->trained.context, f->request->in, &f->file));
-    OA_TRY(check_names(f));
+    OA_TRY(check_forward_names(f));
     if (!m->form.encoder || !m->form.decoder)
-        OA_TRY(read_rows(f, "input_ids", "lengths", m->options.model_context, &f->in));
+        OA_TRY(read_id_rows(f, "input_ids", "lengths", m->options.model_context, &f->in));
     else {
-        OA_TRY(
-            read_rows(f, "input_ids", "lengths", oa_model_source_context(&m->options), &f->source));
+        OA_TRY(read_id_rows(f, "input_ids", "lengths", oa_model_source_context(&m->options),
+                            &f->source));
         f->in.rows = f->source.rows;
-        OA_TRY(
-            read_rows(f, "decoder_input_ids", "decoder_lengths", m->options.model_context, &f->in));
+        OA_TRY(read_id_rows(f, "decoder_input_ids", "decoder_lengths", m->options.model_context,
+                            &f->in));
     }
     return m->form.segments ? read_segments(f) : OA_OK;
 }
@@ -142,8 +142,8 @@ static enum oa_error read_forward_input(struct forward_pass *f)
 /* ---- results ---- */
 
 /* [rows, length, columns] of zeros, or [rows, columns]; NULL after a failure. */
-static void *add_result(struct forward_pass *f, const char *name, long rows, long length,
-                        long columns)
+static void *add_forward_result(struct forward_pass *f, const char *name, long rows, long length,
+                                long columns)
 {
     const struct oa_numbers *numbers = &f->trained.device->numbers;
     struct oa_array *a = &f->result[f->results++];
@@ -174,7 +174,7 @@ static enum oa_error add_hidden(struct forward_pass *f, const char *name,
                                 const struct oa_sequences *s, const oa_tensor *hidden)
 {
     struct oa_device *d = f->trained.device;
-    void *out = add_result(f, name, s->rows, s->length, hidden->cols);
+    void *out = add_forward_result(f, name, s->rows, s->length, hidden->cols);
     for (long i = 0; out && i < s->rows; i++)
         for (long j = 0; j < true_length(s, i); j++) {
             long row = i * s->length + j;
@@ -188,7 +188,7 @@ static enum oa_error add_token_logits(struct forward_pass *f, const oa_tensor *h
 {
     struct oa_trained *t = &f->trained;
     long vocabulary = t->model->vocabulary;
-    void *out = add_result(f, "logits", f->in.rows, f->in.length, vocabulary);
+    void *out = add_forward_result(f, "logits", f->in.rows, f->in.length, vocabulary);
     for (long i = 0; out && i < f->in.rows; i++)
         for (long j = 0, n; j < true_length(&f->in, i); j += n) {
             long left = true_length(&f->in, i) - j, row = i * f->in.length + j;
@@ -213,7 +213,7 @@ static enum oa_error add_outputs(struct forward_pass *f)
                               .lengths = (int32_t *)(uintptr_t)f->in.lengths,
                               .segments = (int32_t *)(uintptr_t)f->in.segments };
     double *values = oa_arena_take(&f->arena, (size_t)count * sizeof *values);
-    void *out = add_result(f, "logits", f->in.rows, 0, columns);
+    void *out = add_forward_result(f, "logits", f->in.rows, 0, columns);
     if (!values || !out)
         return OA_NO_MEMORY;
     oa_tape_reset(&t->tape, false, false, (struct oa_stream){ 0 });
@@ -223,7 +223,7 @@ static enum oa_error add_outputs(struct forward_pass *f)
     return OA_OK;
 }
 
-static enum oa_error run_forward(struct forward_pass *f)
+static enum oa_error run_forward_pass(struct forward_pass *f)
 {
     struct oa_trained *t = &f->trained;
     const struct oa_model_form *form = &t->model->form;
@@ -271,7 +271,7 @@ enum oa_error oa_forward(oa_context *c, const char *run, const struct oa_forward
     if (e == OA_OK)
         e = read_forward_input(&f);
     if (e == OA_OK)
-        e = run_forward(&f);
+        e = run_forward_pass(&f);
     if (e == OA_OK)
         e = oa_tensors_write(c, r->out, f.result, f.results, NULL);
     oa_tensors_close(f.file);

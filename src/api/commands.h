@@ -84,8 +84,8 @@ enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
 enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
                         const struct oa_output *output);
 
-/* A run as the folder of a Hugging Face model in `out`, which must not have one. OA_UNSUPPORTED names
- * the option that no family has. */
+/* A run as the folder of a Hugging Face model in `out`, which must not have one. OA_UNSUPPORTED
+ * names the option that no family has. */
 enum oa_error oa_export(oa_context *c, const char *run, const char *out,
                         const struct oa_output *output);
 

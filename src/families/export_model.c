@@ -64,7 +64,7 @@ static const char *in_the_way_of_all(const struct oa_options *o)
 static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct oa_exported *x)
 {
     struct oa_text attention, why;
-    const struct oa_family *f;
+    const struct oa_model_family *f;
     oa_text_init(&attention, c);
     oa_text_init(&why, c);
     oa_stacks_print(&m->attention, &attention);
@@ -168,7 +168,7 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
 }
 
 /* The rows of the table that begin a tensor. */
-static bool begins_tensor(const struct oa_family *f, const struct oa_family_tensor *row)
+static bool begins_tensor(const struct oa_model_family *f, const struct oa_family_tensor *row)
 {
     for (const struct oa_family_tensor *r = f->tensors; r != row; r++)
         if (strcmp(r->theirs, row->theirs) == 0 || strcmp(r->ours, row->ours) == 0)
@@ -239,9 +239,10 @@ static enum oa_error write_tensors(const struct oa_model *m, const struct oa_exp
 
 /* ---- other files ---- */
 
-static enum oa_error write_json(oa_context *c, const char *out, const char *name, json_t *root)
+static enum oa_error write_hf_json(oa_context *c, const char *out, const char *name, json_t *root)
 {
-    char path[OA_PATH], *text = root ? oa_json_dump(c, root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    char path[OA_PATH],
+        *text = root ? oa_json_dump(c, root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     if (oa_status(c) == OA_OK && oa_path(c, path, out, name) == OA_OK)
         oa_file_write(c, path, text, strlen(text));
     oa_free(text);
@@ -261,7 +262,7 @@ static enum oa_error write_config(oa_context *c, const struct oa_model *m,
     oa_json_set(c, config, "bos_token_id", json_null()); /* classes have ids of their own */
     oa_json_set(c, config, "eos_token_id", json_null());
     x->family->write(c, x, config);
-    return write_json(c, out, "config.json", config);
+    return write_hf_json(c, out, "config.json", config);
 }
 
 static enum oa_error write_card(const struct oa_model *m, const struct oa_exported *x,
@@ -297,10 +298,10 @@ static enum oa_error write_exported(const struct oa_model *m, const struct oa_to
     if (text) {
         OA_TRY(oa_path(c, path, out, "tokenizer.json"));
         OA_TRY(oa_tokenizer_save(c, tok, path));
-        OA_TRY(write_json(c, out, "tokenizer_config.json",
-                          json_pack("{s:s, s:b, s:I}", "tokenizer_class", "PreTrainedTokenizerFast",
-                                    "clean_up_tokenization_spaces", 0, "model_max_length",
-                                    (json_int_t)m->options.model_context)));
+        OA_TRY(write_hf_json(c, out, "tokenizer_config.json",
+                             json_pack("{s:s, s:b, s:I}", "tokenizer_class",
+                                       "PreTrainedTokenizerFast", "clean_up_tokenization_spaces", 0,
+                                       "model_max_length", (json_int_t)m->options.model_context)));
     }
     OA_TRY(write_card(m, x, run, out));
     OA_TRY(oa_path(c, path, out, "model.safetensors"));

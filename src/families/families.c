@@ -3,24 +3,24 @@
 
 #include <string.h>
 
-#define OA_FAMILY(name) extern const struct oa_family oa_family_##name;
+#define OA_FAMILY(name) extern const struct oa_model_family oa_family_##name;
 #include "families/families.def"
 #undef OA_FAMILY
 
-static const struct oa_family *const families[] = {
+static const struct oa_model_family *const families[] = {
 #define OA_FAMILY(name) &oa_family_##name,
 #include "families/families.def"
 #undef OA_FAMILY
 };
 
-const struct oa_family *oa_family_at(int i)
+const struct oa_model_family *oa_family_at(int i)
 {
     return i >= 0 && i < (int)(sizeof families / sizeof *families) ? families[i] : NULL;
 }
 
-const struct oa_family *oa_family_find(const char *type)
+const struct oa_model_family *oa_family_find(const char *type)
 {
-    const struct oa_family *f;
+    const struct oa_model_family *f;
     for (int i = 0; (f = oa_family_at(i)); i++)
         if (strcmp(f->type, type) == 0)
             return f;

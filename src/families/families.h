@@ -49,12 +49,12 @@ struct oa_family_tensor {
 
 /* A model to be exported. */
 struct oa_exported {
-    const struct oa_family *family;
+    const struct oa_model_family *family;
     const struct oa_options *options;
     long keys, window; /* heads of keys and values; 0: no window */
 };
 
-struct oa_family {
+struct oa_model_family {
     const char *type;                       /* "model_type" of config.json */
     const char *prefix;                     /* of tensors, which some files lack: "transformer." */
     const struct oa_family_tensor *tensors; /* the last has theirs NULL */
@@ -70,25 +70,25 @@ struct oa_family {
     void (*read)(struct oa_hf_config *h);
 };
 /* Borrowed; NULL past the end. */
-const struct oa_family *oa_family_at(int i);
+const struct oa_model_family *oa_family_at(int i);
 /* NULL: unknown. */
-const struct oa_family *oa_family_find(const char *type);
+const struct oa_model_family *oa_family_find(const char *type);
 
 /* family_tensors.c: the weights of a folder. */
-struct oa_family_files;
+struct oa_weight_files;
 /* Refuses, before reading tensors: absent or damaged files, pickles, a tensor in two shards.
  * query_factor: as read by the family. */
 enum oa_error oa_family_files_open(oa_context *c, const char *folder,
-                                   const struct oa_family *family, double query_factor,
-                                   struct oa_family_files **out);
-void oa_family_files_close(struct oa_family_files *f);
+                                   const struct oa_model_family *family, double query_factor,
+                                   struct oa_weight_files **out);
+void oa_family_files_close(struct oa_weight_files *f);
 /* Whether every parameter has its tensor, in the shape it needs, and every tensor is one of the
  * family. heads: of a layer. */
-enum oa_error oa_family_check(struct oa_family_files *f, const struct oa_model *m);
+enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *m);
 /* Copies the values of all parameters that have a tensor; m is allocated. */
-enum oa_error oa_family_copy(struct oa_family_files *f, struct oa_model *m);
+enum oa_error oa_family_copy(struct oa_weight_files *f, struct oa_model *m);
 /* Marks parameters that files have as given. */
-void oa_family_mark_given(const struct oa_family_files *f, struct oa_model *m);
+void oa_family_mark_given(const struct oa_weight_files *f, struct oa_model *m);
 
 /* Where element (row, column) of a parameter is in its tensor. */
 size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_parameter *p,
@@ -100,7 +100,7 @@ enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenize
 
 /* import_model.c: the folder of a Hugging Face model as a run in `out`. */
 struct oa_imported {
-    const struct oa_family *family;
+    const struct oa_model_family *family;
     double parameters;   /* trainable */
     double query_factor; /* struct oa_hf_config */
     bool tokenizer;      /* there was a tokenizer.json */

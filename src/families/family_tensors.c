@@ -13,9 +13,9 @@ enum { NAME = 200, MOST_SHARDS = 10000 };
 static const char weights[] = "model.safetensors", index_name[] = "model.safetensors.index.json",
                   remedy[] = "fetch the file again";
 
-struct oa_family_files {
+struct oa_weight_files {
     oa_context *context;
-    const struct oa_family *family;
+    const struct oa_model_family *family;
     double query_factor;
     struct shard {
         char path[OA_PATH];
@@ -26,7 +26,8 @@ struct oa_family_files {
 
 /* ---- files ---- */
 
-static enum oa_error add_shard(struct oa_family_files *f, const char *folder, const char *name)
+static enum oa_error add_weight_shard(struct oa_weight_files *f, const char *folder,
+                                      const char *name)
 {
     oa_context *c = f->context;
     struct shard *s = &f->shard[f->shards];
@@ -44,7 +45,7 @@ static enum oa_error add_shard(struct oa_family_files *f, const char *folder, co
     return OA_OK;
 }
 
-static bool shard_is_open(const struct oa_family_files *f, const char *name)
+static bool shard_is_open(const struct oa_weight_files *f, const char *name)
 {
     for (int i = 0; i < f->shards; i++)
         if (strcmp(strrchr(f->shard[i].path, '/') + 1, name) == 0)
@@ -52,7 +53,7 @@ static bool shard_is_open(const struct oa_family_files *f, const char *name)
     return false;
 }
 
-static enum oa_error open_listed(struct oa_family_files *f, const char *folder, const json_t *root)
+static enum oa_error open_listed(struct oa_weight_files *f, const char *folder, const json_t *root)
 {
     oa_context *c = f->context;
     const json_t *map = json_object_get(root, "weight_map");
@@ -70,7 +71,7 @@ static enum oa_error open_listed(struct oa_family_files *f, const char *folder, 
             return oa_fail(c, OA_FORMAT, "%s/%s: \"weight_map\" has no file for %s", folder,
                            index_name, tensor);
         if (!shard_is_open(f, name))
-            OA_TRY(add_shard(f, folder, name));
+            OA_TRY(add_weight_shard(f, folder, name));
         if (f->shards > MOST_SHARDS)
             return oa_fail(c, OA_UNSUPPORTED, "%s/%s names more than %d shards", folder, index_name,
                            MOST_SHARDS);
@@ -110,7 +111,7 @@ static enum oa_error refuse_other_weights(oa_context *c, const char *folder)
     return oa_fail(c, OA_IO, "%s has neither %s nor %s", folder, weights, index_name);
 }
 
-static enum oa_error open_shards(struct oa_family_files *f, const char *folder)
+static enum oa_error open_shards(struct oa_weight_files *f, const char *folder)
 {
     oa_context *c = f->context;
     char path[OA_PATH];
@@ -118,7 +119,7 @@ static enum oa_error open_shards(struct oa_family_files *f, const char *folder)
     OA_TRY(oa_path(c, path, folder, weights));
     if (oa_file_exists(path)) {
         f->shard = oa_alloc(c, sizeof *f->shard);
-        return f->shard ? add_shard(f, folder, weights) : OA_NO_MEMORY;
+        return f->shard ? add_weight_shard(f, folder, weights) : OA_NO_MEMORY;
     }
     OA_TRY(oa_path(c, path, folder, index_name));
     if (!oa_file_exists(path))
@@ -130,10 +131,10 @@ static enum oa_error open_shards(struct oa_family_files *f, const char *folder)
 }
 
 enum oa_error oa_family_files_open(oa_context *c, const char *folder,
-                                   const struct oa_family *family, double query_factor,
-                                   struct oa_family_files **out)
+                                   const struct oa_model_family *family, double query_factor,
+                                   struct oa_weight_files **out)
 {
-    struct oa_family_files *f = *out = oa_alloc(c, sizeof *f);
+    struct oa_weight_files *f = *out = oa_alloc(c, sizeof *f);
     if (!f)
         return OA_NO_MEMORY;
     f->context = c;
@@ -142,7 +143,7 @@ enum oa_error oa_family_files_open(oa_context *c, const char *folder,
     return open_shards(f, folder);
 }
 
-void oa_family_files_close(struct oa_family_files *f)
+void oa_family_files_close(struct oa_weight_files *f)
 {
     for (int i = 0; f && i < f->shards; i++)
         oa_tensors_close(f->shard[i].tensors);
@@ -154,7 +155,7 @@ void oa_family_files_close(struct oa_family_files *f)
 /* ---- names ---- */
 
 /* Does a name match a pattern, and which number is in place of '#'? −1: none. */
-static bool name_matches(const char *pattern, const char *name, long *layer)
+static bool tensor_name_matches(const char *pattern, const char *name, long *layer)
 {
     *layer = -1;
     for (; *pattern && *name; pattern++) {
@@ -181,7 +182,7 @@ static void name_of_layer(const char *pattern, long layer, char out[NAME])
 }
 
 /* With the prefix of the family, or without. */
-static const struct oa_array *find_tensor(const struct oa_family_files *f, const char *name,
+static const struct oa_array *find_tensor(const struct oa_weight_files *f, const char *name,
                                           int *shard)
 {
     size_t n = strlen(f->family->prefix);
@@ -204,13 +205,13 @@ struct tensor_source {
     char name[NAME];
 };
 
-static bool find_source(const struct oa_family_files *f, const struct oa_parameter *p,
+static bool find_source(const struct oa_weight_files *f, const struct oa_parameter *p,
                         struct tensor_source *out)
 {
     bool known = false;
     long layer;
     for (const struct oa_family_tensor *t = f->family->tensors; t->theirs; t++) {
-        if (!name_matches(t->ours, p->name, &layer))
+        if (!tensor_name_matches(t->ours, p->name, &layer))
             continue;
         out->row = t;
         out->array = NULL;
@@ -245,7 +246,7 @@ static void stored_shape(const struct oa_family_tensor *t, const struct oa_param
     }
 }
 
-static enum oa_error check_source(const struct oa_family_files *f, const struct oa_parameter *p,
+static enum oa_error check_source(const struct oa_weight_files *f, const struct oa_parameter *p,
                                   const struct tensor_source *s)
 {
     oa_context *c = f->context;
@@ -275,20 +276,20 @@ static enum oa_error check_source(const struct oa_family_files *f, const struct 
 
 /* ---- tensors that are no parameters ---- */
 
-static bool is_ignored(const struct oa_family_files *f, const char *name)
+static bool is_ignored(const struct oa_weight_files *f, const char *name)
 {
     size_t n = strlen(f->family->prefix);
     long layer;
     for (const char *const *p = f->family->ignored; *p; p++) {
         const char *bare = strncmp(*p, f->family->prefix, n) == 0 ? *p + n : *p;
-        if (name_matches(*p, name, &layer) || name_matches(bare, name, &layer))
+        if (tensor_name_matches(*p, name, &layer) || tensor_name_matches(bare, name, &layer))
             return true;
     }
     return false;
 }
 
 /* A tied output layer may be in the file too, as a copy of the embedding. */
-static bool is_copy_of_embedding(const struct oa_family_files *f, const struct oa_array *a)
+static bool is_copy_of_embedding(const struct oa_weight_files *f, const struct oa_array *a)
 {
     const struct oa_parameter embedding = { .name = "embedding.weight" };
     struct tensor_source s;
@@ -297,7 +298,7 @@ static bool is_copy_of_embedding(const struct oa_family_files *f, const struct o
 }
 
 /* Is it the source of a parameter of the model? */
-static bool is_used(const struct oa_family_files *f, const struct oa_model *m,
+static bool is_used(const struct oa_weight_files *f, const struct oa_model *m,
                     const struct oa_array *a, const char **ours)
 {
     size_t n = strlen(f->family->prefix);
@@ -307,7 +308,8 @@ static bool is_used(const struct oa_family_files *f, const struct oa_model *m,
     for (const struct oa_family_tensor *t = f->family->tensors; t->theirs; t++) {
         const char *bare =
             strncmp(t->theirs, f->family->prefix, n) == 0 ? t->theirs + n : t->theirs;
-        if (!name_matches(t->theirs, a->name, &layer) && !name_matches(bare, a->name, &layer))
+        if (!tensor_name_matches(t->theirs, a->name, &layer) &&
+            !tensor_name_matches(bare, a->name, &layer))
             continue;
         *ours = t->ours;
         name_of_layer(t->ours, layer, name);
@@ -317,7 +319,7 @@ static bool is_used(const struct oa_family_files *f, const struct oa_model *m,
     return false;
 }
 
-static enum oa_error check_tensor(const struct oa_family_files *f, const struct oa_model *m,
+static enum oa_error check_tensor(const struct oa_weight_files *f, const struct oa_model *m,
                                   int shard, const struct oa_array *a)
 {
     oa_context *c = f->context;
@@ -344,7 +346,7 @@ static enum oa_error check_tensor(const struct oa_family_files *f, const struct 
                    path, a->name, f->family->type);
 }
 
-enum oa_error oa_family_check(struct oa_family_files *f, const struct oa_model *m)
+enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *m)
 {
     struct tensor_source s;
     for (int i = 0; i < m->store.count; i++) {
@@ -363,7 +365,7 @@ enum oa_error oa_family_check(struct oa_family_files *f, const struct oa_model *
 
 /* ---- values ---- */
 
-void oa_family_mark_given(const struct oa_family_files *f, struct oa_model *m)
+void oa_family_mark_given(const struct oa_weight_files *f, struct oa_model *m)
 {
     struct tensor_source s;
     for (int i = 0; i < m->store.count; i++)
@@ -382,7 +384,7 @@ size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_paramet
 }
 
 /* A parameter is factor · value + addend. */
-static void find_change(const struct oa_family_files *f, const struct oa_parameter *p,
+static void find_change(const struct oa_weight_files *f, const struct oa_parameter *p,
                         double *factor, double *addend)
 {
     bool query =
@@ -392,7 +394,7 @@ static void find_change(const struct oa_family_files *f, const struct oa_paramet
     *addend = gain && f->family->unit_norms ? 1 : 0;
 }
 
-static enum oa_error copy_source(const struct oa_family_files *f, const struct oa_model *m,
+static enum oa_error copy_source(const struct oa_weight_files *f, const struct oa_model *m,
                                  const struct tensor_source *s, struct oa_parameter *p)
 {
     struct oa_device *d = m->device;
@@ -421,7 +423,7 @@ static enum oa_error copy_source(const struct oa_family_files *f, const struct o
     return oa_status(m->context);
 }
 
-enum oa_error oa_family_copy(struct oa_family_files *f, struct oa_model *m)
+enum oa_error oa_family_copy(struct oa_weight_files *f, struct oa_model *m)
 {
     struct tensor_source s;
     for (int i = 0; i < m->store.count; i++)

@@ -17,7 +17,7 @@ static const char *const ignored[] = { OA_LLAMA_IGNORED, NULL };
 
 static const struct oa_llama_defaults defaults = { 2304, 8, 4, 256, 26, 9216, 8192, 256000 };
 
-static bool is_local(const struct oa_hf_config *h, long layer)
+static bool gemma2_is_local(const struct oa_hf_config *h, long layer)
 {
     return oa_hf_sliding(h, layer, layer % 2 == 0);
 }
@@ -39,13 +39,13 @@ static void read_gemma2(struct oa_hf_config *h)
     oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
     oa_hf_set_real(h, "model.logit_cap", cap_of(h, "attn_logit_softcapping", 50));
     oa_hf_set_real(h, "model.output_cap", cap_of(h, "final_logit_softcapping", 30));
-    oa_hf_set_attention(h, is_local, oa_hf_count(h, "sliding_window", 4096),
+    oa_hf_set_attention(h, gemma2_is_local, oa_hf_count(h, "sliding_window", 4096),
                         oa_hf_keys(h, &defaults), "");
     h->query_factor = sqrt((double)oa_hf_count(h, "head_dim", defaults.head_width) /
                            oa_hf_real(h, "query_pre_attn_scalar", 256));
 }
 
-const struct oa_family oa_family_gemma2 = {
+const struct oa_model_family oa_family_gemma2 = {
     .type = "gemma2",
     .prefix = "model.",
     .tensors = tensors,

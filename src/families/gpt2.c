@@ -87,7 +87,7 @@ static void write_gpt2(oa_context *c, const struct oa_exported *x, json_t *confi
                 json_string(oa_hf_activation((int)o->model_activation)));
 }
 
-const struct oa_family oa_family_gpt2 = {
+const struct oa_model_family oa_family_gpt2 = {
     .type = "gpt2",
     .prefix = "transformer.",
     .tensors = tensors,

@@ -39,7 +39,7 @@ static const char *const ignored[] = { "transformer.h.#.attn.attention.bias",
                                        "transformer.h.#.attn.attention.masked_bias", NULL };
 
 /* attention_types is a list of [[type, …], how often]. */
-static bool is_local(const struct oa_hf_config *h, long layer)
+static bool gpt_neo_is_local(const struct oa_hf_config *h, long layer)
 {
     const json_t *all = json_object_get(h->root, "attention_types"), *item;
     size_t i;
@@ -74,11 +74,11 @@ static void read_gpt_neo(struct oa_hf_config *h)
     oa_hf_set_activation(h, "activation_function", "gelu_new");
     oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
     oa_hf_set(h, "model.bias", "true");
-    oa_hf_set_attention(h, is_local, oa_hf_count(h, "window_size", 256), heads, "");
+    oa_hf_set_attention(h, gpt_neo_is_local, oa_hf_count(h, "window_size", 256), heads, "");
     h->query_factor = sqrt((double)width / (double)heads);
 }
 
-const struct oa_family oa_family_gpt_neo = {
+const struct oa_model_family oa_family_gpt_neo = {
     .type = "gpt_neo",
     .prefix = "transformer.",
     .tensors = tensors,

@@ -87,7 +87,7 @@ static void write_gpt_neox(oa_context *c, const struct oa_exported *x, json_t *c
     oa_json_set(c, config, "rotary_pct", json_real(o->model_rotary_share));
 }
 
-const struct oa_family oa_family_gpt_neox = {
+const struct oa_model_family oa_family_gpt_neox = {
     .type = "gpt_neox",
     .prefix = "gpt_neox.",
     .tensors = tensors,

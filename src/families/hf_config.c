@@ -10,7 +10,7 @@ enum { MOST = 1 << 24 };
 
 /* ---- values ---- */
 
-static const json_t *value_of(const struct oa_hf_config *h, const char *key)
+static const json_t *hf_value(const struct oa_hf_config *h, const char *key)
 {
     const json_t *value = json_object_get(h->root, key);
     return json_is_null(value) ? NULL : value;
@@ -18,7 +18,7 @@ static const json_t *value_of(const struct oa_hf_config *h, const char *key)
 
 static void refuse_kind(const struct oa_hf_config *h, const char *key, const char *wanted)
 {
-    const json_t *value = value_of(h, key);
+    const json_t *value = hf_value(h, key);
     char *text = oa_json_dump(h->context, value, JSON_ENCODE_ANY);
     oa_fail(h->context, OA_FORMAT, "%s: \"%s\" is %.60s; expected %s", h->path, key,
             text ? text : "?", wanted);
@@ -27,7 +27,7 @@ static void refuse_kind(const struct oa_hf_config *h, const char *key, const cha
 
 long oa_hf_count(const struct oa_hf_config *h, const char *key, long fallback)
 {
-    const json_t *value = value_of(h, key);
+    const json_t *value = hf_value(h, key);
     json_int_t n = json_integer_value(value);
     if (!value)
         return fallback;
@@ -39,7 +39,7 @@ long oa_hf_count(const struct oa_hf_config *h, const char *key, long fallback)
 
 double oa_hf_real(const struct oa_hf_config *h, const char *key, double fallback)
 {
-    const json_t *value = value_of(h, key);
+    const json_t *value = hf_value(h, key);
     double x = json_number_value(value);
     if (!value)
         return fallback;
@@ -51,7 +51,7 @@ double oa_hf_real(const struct oa_hf_config *h, const char *key, double fallback
 
 bool oa_hf_flag(const struct oa_hf_config *h, const char *key, bool fallback)
 {
-    const json_t *value = value_of(h, key);
+    const json_t *value = hf_value(h, key);
     if (value && !json_is_boolean(value))
         refuse_kind(h, key, "true or false");
     return json_is_boolean(value) ? json_is_true(value) : fallback;
@@ -59,7 +59,7 @@ bool oa_hf_flag(const struct oa_hf_config *h, const char *key, bool fallback)
 
 const char *oa_hf_word(const struct oa_hf_config *h, const char *key, const char *fallback)
 {
-    const json_t *value = value_of(h, key);
+    const json_t *value = hf_value(h, key);
     if (value && !json_is_string(value))
         refuse_kind(h, key, "a string");
     return json_is_string(value) ? json_string_value(value) : fallback;
@@ -85,7 +85,7 @@ void oa_hf_demand(const struct oa_hf_config *h, const char *key, bool fallback, 
 void oa_hf_demand_language_model(const struct oa_hf_config *h, const char *name)
 {
     static const char *const ends[] = { "LMHeadModel", "ForCausalLM", "Model" };
-    const json_t *all = value_of(h, "architectures");
+    const json_t *all = hf_value(h, "architectures");
     const char *class = json_string_value(json_array_get(all, 0));
     size_t n = strlen(name);
     if (!all || !json_array_size(all))
@@ -175,7 +175,7 @@ static void set_rotary_scaling(const struct oa_hf_config *h, const struct oa_hf_
  * rotary_emb_base and rotary_pct. */
 void oa_hf_set_rotary(const struct oa_hf_config *h, double base, double share)
 {
-    const json_t *now = value_of(h, "rope_parameters"), *scaling = value_of(h, "rope_scaling");
+    const json_t *now = hf_value(h, "rope_parameters"), *scaling = hf_value(h, "rope_scaling");
     struct oa_hf_config r = *h;
     r.root = (json_t *)(uintptr_t)(now ? now : h->root);
     base = oa_hf_real(&r, "rope_theta", oa_hf_real(h, "rotary_emb_base", base));
@@ -203,7 +203,7 @@ bool oa_hf_always(const struct oa_hf_config *h, long layer)
 
 bool oa_hf_sliding(const struct oa_hf_config *h, long layer, bool older)
 {
-    const json_t *types = value_of(h, "layer_types");
+    const json_t *types = hf_value(h, "layer_types");
     const char *type = json_string_value(json_array_get(types, (size_t)layer));
     if (!types)
         return older;

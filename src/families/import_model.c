@@ -13,7 +13,7 @@ static const char remedy[] = "fetch the file again";
 static enum oa_error refuse_family(oa_context *c, const char *path, const char *type)
 {
     struct oa_text known;
-    const struct oa_family *f;
+    const struct oa_model_family *f;
     oa_text_init(&known, c);
     for (int i = 0; (f = oa_family_at(i)); i++)
         oa_text_printf(&known, "%s%s", i ? ", " : "", f->type);
@@ -82,7 +82,7 @@ static enum oa_error make_model(struct oa_device *d, const char *folder,
                                 struct oa_model **m)
 {
     oa_context *c = d->context;
-    struct oa_family_files *files = NULL;
+    struct oa_weight_files *files = NULL;
     struct oa_model_form form = oa_language_model_form(oa_tokenizer_size(tok));
     enum oa_error e = oa_family_files_open(c, folder, i->family, i->query_factor, &files);
     if (e == OA_OK)

@@ -37,7 +37,7 @@ static void write_llama(oa_context *c, const struct oa_exported *x, json_t *conf
     oa_json_set(c, config, "mlp_bias", json_boolean(bias));
 }
 
-const struct oa_family oa_family_llama = {
+const struct oa_model_family oa_family_llama = {
     .type = "llama",
     .prefix = "model.",
     .tensors = tensors,

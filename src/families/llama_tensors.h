@@ -26,7 +26,7 @@
 /* clang-format on */
 #define OA_LLAMA_IGNORED "model.layers.#.self_attn.rotary_emb.inv_freq"
 
-/* llama_export.c: as in struct oa_family, whatever the window and the biases. */
+/* llama_export.c: as in struct oa_model_family, whatever the window and the biases. */
 const char *oa_llama_refuses(const struct oa_exported *x);
 void oa_llama_write(oa_context *c, const struct oa_exported *x, json_t *config);
 

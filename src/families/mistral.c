@@ -30,7 +30,7 @@ static void write_mistral(oa_context *c, const struct oa_exported *x, json_t *co
     oa_json_set(c, config, "sliding_window", x->window ? json_integer(x->window) : json_null());
 }
 
-const struct oa_family oa_family_mistral = {
+const struct oa_model_family oa_family_mistral = {
     .type = "mistral",
     .prefix = "model.",
     .tensors = tensors,

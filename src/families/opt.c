@@ -60,7 +60,7 @@ static void read_opt(struct oa_hf_config *h)
     oa_hf_set(h, "model.attention", "softmax");
 }
 
-const struct oa_family oa_family_opt = {
+const struct oa_model_family oa_family_opt = {
     .type = "opt",
     .prefix = "model.",
     .tensors = tensors,

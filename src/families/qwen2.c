@@ -34,7 +34,7 @@ static void write_qwen2(oa_context *c, const struct oa_exported *x, json_t *conf
     oa_json_set(c, config, "use_sliding_window", json_false());
 }
 
-const struct oa_family oa_family_qwen2 = {
+const struct oa_model_family oa_family_qwen2 = {
     .type = "qwen2",
     .prefix = "model.",
     .tensors = tensors,

@@ -23,7 +23,7 @@ static void read_qwen3(struct oa_hf_config *h)
     oa_hf_set_attention(h, oa_hf_never, 0, oa_hf_keys(h, &defaults), "qknorm=rms");
 }
 
-const struct oa_family oa_family_qwen3 = {
+const struct oa_model_family oa_family_qwen3 = {
     .type = "qwen3",
     .prefix = "model.",
     .tensors = tensors,
