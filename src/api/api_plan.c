@@ -297,6 +297,7 @@ enum oa_error oa_plan_training(const oa_config *config, const char *const *atten
     struct planning p = { .c = config->context };
     OA_TRY(oa_status(p.c));
     OA_TRY(oa_config_begin_from(config, count == 0, &all));
+    oa_config_say_preset(&all);
     p.options = all.options;
     if (p.options.compare_ranks > 1) /* of a comparison: each of its runs has so many */
         p.options.cluster_ranks = p.options.compare_ranks;

@@ -9,6 +9,8 @@ llama="--preset llama --model.dropout 0.1 --model.rotary_scaling llama3 --model.
 
 expect 0 train $small $llama --model.norm_epsilon 1e-6 --train.steps 12 --train.checkpoint_every 6 --out whole
 says err 'preset llama sets model.position rotary, model.norm pre, model.norm_kind rms, model.bias false, model.activation silu, model.ffn_gate true, model.tie_output false'
+expect 0 plan $small --preset llama --model.bias qkv
+says err 'preset llama sets model.position rotary, model.norm pre, model.norm_kind rms, model.norm_epsilon 1e-5, model.activation silu'
 for option in '"preset": "llama"' '"norm_kind": "rms"' '"norm_epsilon": 1e-06' '"ffn_gate": true' '"bias": false' \
     '"tie_output": false' '"rotary_scaling": "llama3"'; do
     says whole/config.json "$option"
