@@ -110,7 +110,7 @@ static const char *const combinations[] = {
     "polynomial(degree=4, bias=1, kv=2):4",
     "taylor(width=5, kv=2):4",
     "polysketch(sketch=2, qk=srht, kv=1)",
-    "performer(features=9, kernel=trig, kv=2):4",
+    "performer(features=9, kv=2):4",
     "sparse(fixed, stride=3, summary=2, normalise=sink)",
     "sparse(stride=3, heads=split, normalise=sink, relative=alibi)",
     "sparse(stride=3, normalise=sigmoid)",
