@@ -66,7 +66,7 @@ echo "$count mechanisms: same bits"
 part "optimiser state in shards"
 options="--config tiny.yaml --train.steps 4 --train.accumulate 4 --train.batch 1 --model.layers 2 --model.width 128 \
     --train.checkpoint_every 2 --train.eval_every 2 --train.clip 0.1 $quickly"
-for rule in adamw sgd; do
+for rule in adamw sgd lion; do
     expect 0 train $options --train.optimizer $rule --out one
     rm one/checkpoint-000000004.safetensors one/model.safetensors
     cp -r one resumed
@@ -80,8 +80,21 @@ for rule in adamw sgd; do
     same one/model.safetensors several/model.safetensors
     rm -r one several resumed
 done
+for rule in muon adafactor; do # whole tensors: every rank updates all of them
+    expect 0 train $options --train.optimizer $rule --out one
+    rm one/checkpoint-000000004.safetensors one/model.safetensors
+    cp -r one resumed
+    ranks 4 0 train $options --train.optimizer $rule --out several
+    ranks 2 0 train $options --train.optimizer $rule --out resumed --resume
+    expect 0 train $options --train.optimizer $rule --out one --resume
+    same one/model.safetensors several/model.safetensors
+    same one/model.safetensors resumed/model.safetensors
+    rm -r one several resumed
+done
 ranks 2 2 train $options --train.optimizer adafactor --cluster.shard on --out refused
 says err 'train.optimizer adafactor, which needs whole tensors'
+ranks 2 2 train $options --train.optimizer muon --cluster.shard on --out refused
+says err 'train.optimizer muon, which needs whole tensors'
 [ ! -e refused ] || fail "a start that was refused left a folder"
 
 part "stretches that are no nodes, another precision, validations, patience"

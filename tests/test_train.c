@@ -507,6 +507,8 @@ static void test_optimizers_learn(void **state)
     assert_learnt("adamw", learn("softmax", "adamw", CHAIN_RATE), &f);
     assert_learnt("sgd", learn("softmax", "sgd", 0.3), &f);
     assert_learnt("adafactor", learn("softmax", "adafactor", 1e-2), &f);
+    assert_learnt("muon", learn("softmax", "muon", CHAIN_RATE), &f);
+    assert_learnt("lion", learn("softmax", "lion", 1e-3), &f);
 }
 
 static void test_divergence_is_named(void **state)

@@ -325,12 +325,21 @@ enum oa_bleu_tokenize {
     OA_BLEU_TOKENIZE_NONE
 };
 enum oa_clock_kind { OA_CLOCK_PROCESSOR, OA_CLOCK_WALL };
-enum oa_optimizer { OA_OPTIMIZER_ADAMW, OA_OPTIMIZER_SGD, OA_OPTIMIZER_ADAFACTOR };
+enum oa_optimizer {
+    OA_OPTIMIZER_ADAMW,
+    OA_OPTIMIZER_SGD,
+    OA_OPTIMIZER_ADAFACTOR,
+    OA_OPTIMIZER_MUON,
+    OA_OPTIMIZER_LION
+};
+enum oa_muon_scale { OA_MUON_SCALE_ORIGINAL, OA_MUON_SCALE_MATCH_RMS };
+enum oa_muon_rounding { OA_MUON_ROUNDING_BF16, OA_MUON_ROUNDING_NONE };
 enum oa_schedule {
     OA_SCHEDULE_COSINE,
     OA_SCHEDULE_INVERSE_SQRT,
     OA_SCHEDULE_LINEAR,
-    OA_SCHEDULE_CONSTANT
+    OA_SCHEDULE_CONSTANT,
+    OA_SCHEDULE_TRAPEZOID
 };
 enum oa_compare_items { OA_ITEMS_FIXED, OA_ITEMS_RANDOM };
 enum oa_equal { OA_EQUAL_TOKENS, OA_EQUAL_TIME, OA_EQUAL_PARAMS, OA_EQUAL_FLOPS };
@@ -382,9 +391,12 @@ enum oa_option_need {
     OA_NEEDS_DROPOUT = 1 << 4,
     OA_NEEDS_FINAL_RATE = 1 << 5,   /* a schedule that ends at it */
     OA_NEEDS_FIRST_MOMENT = 1 << 6, /* an update rule that has one */
-    OA_NEEDS_ADAMW = 1 << 7,
+    OA_NEEDS_ADAMW = 1 << 7,        /* adamw, also as a part of muon */
     OA_NEEDS_ROTARY = 1 << 8,
     OA_NEEDS_ROTARY_SCALING = 1 << 9,
+    OA_NEEDS_BETA2 = 1 << 10,
+    OA_NEEDS_MUON = 1 << 11,
+    OA_NEEDS_TRAPEZOID = 1 << 12,
 };
 struct oa_option_row {
     const char *section, *name, *key; /* key: "section.name" */

@@ -586,6 +586,11 @@ struct oa_linear_loss {
     double *losses;          /* host [rows]: of each row, 0 of an ignored one; NULL: not wanted */
 };
 
+/* A Lion update over flat arrays (operations.def has the formulas). */
+struct oa_lion {
+    double lr, beta1, beta2, weight_decay, gradient_scale;
+};
+
 /* One parameter's Adafactor update (cpu_adafactor.c has the formulas). */
 struct oa_adafactor {
     long rows, cols;

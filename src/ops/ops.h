@@ -75,6 +75,7 @@ struct oa_store {
     void *gather_argument;
     unsigned long version;  /* incremented when values change */
     struct oa_arena packed; /* packed weights for decoding */
+    struct oa_arena work;   /* temporary matrices of update rules */
 };
 
 void oa_store_init(struct oa_store *s, struct oa_device *d);

@@ -13,6 +13,7 @@ void oa_store_init(struct oa_store *s, struct oa_device *d)
     *s = (struct oa_store){ .context = d->context, .device = d };
     oa_device_arena(&s->arena, d);
     oa_device_arena(&s->packed, d);
+    oa_device_arena(&s->work, d);
 }
 
 void oa_store_free(struct oa_store *s)
@@ -22,6 +23,7 @@ void oa_store_free(struct oa_store *s)
     oa_free(s->parameter);
     oa_arena_free(&s->arena);
     oa_arena_free(&s->packed);
+    oa_arena_free(&s->work);
     *s = (struct oa_store){ 0 };
 }
 

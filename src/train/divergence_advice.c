@@ -3,7 +3,7 @@
  * warm-up, another update rule than SGD, more precision than bf16. */
 #include "train/train.h"
 
-enum { MOST = 5 };
+enum { MOST = 6 };
 
 /* Without a warm-up AdamW's first steps have their full length, whatever the gradient. */
 static bool short_warmup(const struct oa_options *o)
@@ -22,6 +22,9 @@ const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE]
         snprintf(advice[n++], sizeof *advice, "raise train.warmup (it is %ld)", o->train_warmup);
     if (o->train_optimizer == OA_OPTIMIZER_SGD)
         snprintf(advice[n++], sizeof *advice, "use another train.optimizer than sgd");
+    if (o->train_optimizer == OA_OPTIMIZER_MUON)
+        snprintf(advice[n++], sizeof *advice, "lower train.muon_lr (it is %s)",
+                 oa_real_text(o->train_muon_lr).s);
     if (o->train_precision == OA_PRECISION_BF16)
         snprintf(advice[n++], sizeof *advice, "train with train.precision f32");
     for (int i = 0; i < n; i++)

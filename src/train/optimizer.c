@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Learning-rate schedules and update rules over the flat arrays of the store: parameters with
  * weight decay come first. */
+#include "train/muon.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -14,6 +15,9 @@ static double schedule_share(const struct oa_options *o, long step, double x)
         return sqrt(fmax(1, (double)o->train_warmup) / (double)step);
     case OA_SCHEDULE_CONSTANT:
         return 1;
+    case OA_SCHEDULE_TRAPEZOID:
+        decay = o->train_cooldown > 0 ? fmin(1, (1 - x) / o->train_cooldown) : 1;
+        break;
     case OA_SCHEDULE_LINEAR:
         decay = 1 - x;
         break;
@@ -36,6 +40,15 @@ double oa_learning_rate(const struct oa_options *o, long step)
     double rest = (double)(o->train_steps - o->train_warmup);
     return oa_learning_rate_at(o, step,
                                rest > 0 ? fmin(1, (double)(step - o->train_warmup) / rest) : 1);
+}
+
+enum oa_error oa_optimizer_check(oa_context *c, const struct oa_options *o)
+{
+    if (o->train_optimizer != OA_OPTIMIZER_MUON || o->train_lr > 0)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT,
+                   "train.lr = 0 with train.optimizer muon: train.lr is the rate of what adamw "
+                   "updates, and the schedule is a fraction of it; give a rate above 0");
 }
 
 struct update {
@@ -85,6 +98,19 @@ static void sgd_stretch(const struct update *u, double weight_decay, long first,
                 oa_real_at(d, s->gradients, first));
 }
 
+static void lion_stretch(const struct update *u, double weight_decay, long first, long end, long at)
+{
+    struct oa_store *s = u->s;
+    struct oa_device *d = s->device;
+    struct oa_lion h = { .lr = u->lr,
+                         .beta1 = u->o->train_beta1,
+                         .beta2 = u->o->train_beta2,
+                         .weight_decay = weight_decay,
+                         .gradient_scale = u->scale };
+    d->ops->lion(d, end - first, &h, oa_real_at(d, s->values, first), oa_real_at(d, s->moment1, at),
+                 oa_real_at(d, s->gradients, first));
+}
+
 /* The part with weight decay and the part without. */
 static void update_shard(const struct update *u, stretch_rule *rule,
                          const struct oa_tree_shard *shard)
@@ -102,6 +128,12 @@ static void update_shards(const struct update *u, stretch_rule *rule)
         update_shard(u, rule, &u->sum->shard[i]);
 }
 
+/* Its first element in the flat arrays. */
+static long parameter_offset(const struct oa_store *s, const struct oa_parameter *p)
+{
+    return (long)(((char *)p->value - (char *)s->values) / (long)s->device->numbers.real_size);
+}
+
 static void update_adafactor(const struct update *u)
 {
     struct oa_store *s = u->s;
@@ -110,7 +142,7 @@ static void update_adafactor(const struct update *u)
         const struct oa_parameter *p = s->parameter[i];
         if (!p->trainable)
             continue;
-        long offset = (long)(((char *)p->value - (char *)s->values) / (long)d->numbers.real_size);
+        long offset = parameter_offset(s, p);
         long cols = p->dims > 1 ? p->dim[p->dims - 1] : p->count;
         struct oa_adafactor a = { .rows = p->count / cols,
                                   .cols = cols,
@@ -127,14 +159,44 @@ static void update_adafactor(const struct update *u)
     }
 }
 
+/* Matrices of blocks by Muon; embeddings, output layers and vectors by AdamW. */
+static void update_muon(const struct update *u)
+{
+    struct oa_store *s = u->s;
+    const struct oa_options *o = u->o;
+    double lr = o->train_muon_lr * (u->lr / o->train_lr);
+    for (int i = 0; i < s->count; i++) {
+        const struct oa_parameter *p = s->parameter[i];
+        long first = p->trainable ? parameter_offset(s, p) : 0;
+        if (oa_is_muon_matrix(p))
+            oa_muon_update(s, o, p, oa_real_at(s->device, s->moment1, first), u->step, lr,
+                           u->scale);
+        else if (p->trainable)
+            adamw_stretch(u, p->decay ? o->train_weight_decay : 0, first, first + p->count, first);
+    }
+}
+
 long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum,
                          const struct oa_options *o, long step, double lr, double gradient_scale)
 {
     struct update u = { s, sum, o, step, lr, gradient_scale };
-    if (o->train_optimizer == OA_OPTIMIZER_ADAFACTOR)
+    switch (o->train_optimizer) {
+    case OA_OPTIMIZER_ADAMW:
+        update_shards(&u, adamw_stretch);
+        break;
+    case OA_OPTIMIZER_SGD:
+        update_shards(&u, sgd_stretch);
+        break;
+    case OA_OPTIMIZER_LION:
+        update_shards(&u, lion_stretch);
+        break;
+    case OA_OPTIMIZER_ADAFACTOR:
         update_adafactor(&u);
-    else
-        update_shards(&u, o->train_optimizer == OA_OPTIMIZER_SGD ? sgd_stretch : adamw_stretch);
+        break;
+    case OA_OPTIMIZER_MUON:
+        update_muon(&u);
+        break;
+    }
     return o->train_optimizer == OA_OPTIMIZER_ADAMW && updates_copies(s, sum) ? s->updated : 0;
 }
 

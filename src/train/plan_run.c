@@ -59,7 +59,7 @@ static void count_planned_step(struct oa_model *m, const struct oa_options *o,
                              .tokens = shape->tokens };
     if (memcmp(&shape->typical, &shape->largest, sizeof shape->typical) != 0)
         oa_step_once(m, o, &shape->largest, 1, t, shards);
-    out->memory_parameters = (double)(s->arena.peak + sum->arena.peak);
+    out->memory_parameters = (double)(s->arena.peak + s->work.peak + sum->arena.peak);
     out->memory_activations = (double)t->arena.peak;
     out->memory_scratch = (double)d->scratch.peak;
     oa_tree_traffic(sum, &out->traffic);

@@ -22,6 +22,8 @@ static bool differs_from_default(oa_context *c, const struct oa_options *o, cons
 
 void oa_remarks(oa_context *c, const struct oa_options *o)
 {
+    bool adamw =
+        o->train_optimizer == OA_OPTIMIZER_ADAMW || o->train_optimizer == OA_OPTIMIZER_MUON;
     bool named = o->data_valid[0] != 0, validated = named || o->data_valid_fraction > 0;
     const struct {
         unsigned need;
@@ -37,15 +39,21 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
         { OA_NEEDS_DROPOUT, o->model_dropout > 0 || o->model_attention_dropout > 0,
           "there is no dropout" },
         { OA_NEEDS_FINAL_RATE,
-          o->train_schedule == OA_SCHEDULE_COSINE || o->train_schedule == OA_SCHEDULE_LINEAR,
-          "only the schedules cosine and linear decay to it" },
+          o->train_schedule != OA_SCHEDULE_INVERSE_SQRT &&
+              o->train_schedule != OA_SCHEDULE_CONSTANT,
+          "only the schedules cosine, linear and trapezoid decay to it" },
+        { OA_NEEDS_TRAPEZOID, o->train_schedule == OA_SCHEDULE_TRAPEZOID,
+          "only the schedule trapezoid has a cool-down" },
         { OA_NEEDS_FIRST_MOMENT, o->train_optimizer != OA_OPTIMIZER_ADAFACTOR,
           "adafactor has no first moment" },
-        { OA_NEEDS_ADAMW, o->train_optimizer == OA_OPTIMIZER_ADAMW, "only adamw uses it" },
         { OA_NEEDS_ROTARY, o->model_position == OA_POSITION_ROTARY,
           "model.position is not rotary" },
         { OA_NEEDS_ROTARY_SCALING, o->model_rotary_scaling != OA_SCALING_NONE,
           "model.rotary_scaling is none" },
+        { OA_NEEDS_ADAMW, adamw, "only adamw and muon use it" },
+        { OA_NEEDS_BETA2, adamw || o->train_optimizer == OA_OPTIMIZER_LION,
+          "only adamw, muon and lion use it" },
+        { OA_NEEDS_MUON, o->train_optimizer == OA_OPTIMIZER_MUON, "only muon uses it" },
     };
     for (int i = 0; oa_option_at(i); i++)
         for (size_t k = 0; k < sizeof needs / sizeof *needs; k++)

@@ -8,13 +8,15 @@
 enum oa_error oa_shards_model(struct oa_device *d, const struct oa_options *o,
                               const struct oa_model_form *form, long ranks, struct oa_model **out)
 {
+    OA_TRY(oa_optimizer_check(d->context, o));
     if (ranks == 1 || !o->cluster_shard)
         return oa_model_open(d, o, form, true, out);
-    if (o->train_optimizer == OA_OPTIMIZER_ADAFACTOR)
+    if (o->train_optimizer == OA_OPTIMIZER_ADAFACTOR || o->train_optimizer == OA_OPTIMIZER_MUON)
         return oa_fail(
             d->context, OA_ARGUMENT,
-            "cluster.shard cannot be combined with train.optimizer adafactor, which needs "
-            "whole tensors: give train.optimizer adamw or sgd, or cluster.shard off");
+            "cluster.shard cannot be combined with train.optimizer %s, which needs whole tensors: "
+            "give train.optimizer adamw, sgd or lion, or cluster.shard off",
+            o->train_optimizer == OA_OPTIMIZER_MUON ? "muon" : "adafactor");
     return oa_model_open_sharded(d, o, form, out);
 }
 

@@ -21,6 +21,9 @@ double oa_learning_rate(const struct oa_options *o, long step);
 /* The same where the schedule after the warm-up has come to x, from 0 to 1. */
 double oa_learning_rate_at(const struct oa_options *o, long step, double x);
 
+/* Refuses options that an update rule cannot work with. */
+enum oa_error oa_optimizer_check(oa_context *c, const struct oa_options *o);
+
 /* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping.
  * oa_optimizer_step_at takes the learning rate from the caller, the other from the options. Where
  * `sum` is scattered, oa_optimizer_update updates this rank's shards alone; it returns from which

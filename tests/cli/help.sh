@@ -36,7 +36,7 @@ done
 expect 0 train --help
 says out '--model.layers N'
 says out '1 to 1024 (default 4)'
-says out 'adamw|sgd|adafactor'
+says out 'adamw|sgd|adafactor|muon|lion'
 expect 0 train --dump-config
 says out 'layers: 4'
 cp out dumped.yaml

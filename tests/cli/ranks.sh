@@ -77,5 +77,7 @@ saved=$(($(memory_of) - $(memory_of --cluster.shard on)))
 [ "$saved" -eq $((8 * (numbers - 65536) + 3 * 4 * ((numbers - 4 * 65536) / 4))) ] || fail "shards of $numbers numbers save $saved bytes"
 expect 2 $plan --ranks 4 --cluster.shard on --train.optimizer adafactor
 says err 'train.optimizer adafactor, which needs whole tensors'
+expect 2 $plan --ranks 4 --cluster.shard on --train.optimizer muon
+says err 'train.optimizer muon, which needs whole tensors'
 expect 2 compare --config tiny.yaml --compare.ranks 2 --train.accumulate 2 --out several
 says err 'compare.ranks = 2 needs several ranks'

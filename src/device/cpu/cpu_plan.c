@@ -662,6 +662,22 @@ static void plan_adafactor(struct oa_device *d, const struct oa_adafactor *a)
     add_elements(d, a->rows * a->cols, 12, 0, 7);
 }
 
+static void plan_lion(struct oa_device *d, long n, const struct oa_lion *h, void *w, void *m,
+                      const void *g)
+{
+    add_elements(d, n, 9, 0, 5);
+}
+
+static void plan_axpby(struct oa_device *d, long n, double a, const void *x, double b, void *y)
+{
+    add_elements(d, n, 3, 0, b == 0 ? 2 : 3);
+}
+
+static void plan_round_bf16(struct oa_device *d, long n, void *x)
+{
+    add_elements(d, n, 0, 0, 2);
+}
+
 static void plan_axpy(struct oa_device *d, long n, double a, const void *x, void *y)
 {
     add_elements(d, n, 2, 0, 3);
