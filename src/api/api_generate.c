@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * generate: a trained model goes on from prompts, token by token. */
 #include "api/input_lines.h"
+#include "data/turns.h"
 #include "decode/characters.h"
 #include "decode/decode.h"
 #include "decode/writable.h"
@@ -22,6 +23,8 @@ struct generation {
     size_t length;
     struct oa_ids ids;   /* the prompt's, then what followed */
     size_t read;         /* of the prompt */
+    int32_t end;         /* that the task's answers have at their end; −1: none */
+    bool ended;          /* the model has written it */
     struct oa_text held; /* written by the model, not handed on yet: a stop text may begin in it */
     struct oa_characters sink; /* what was handed on and is no whole character yet */
     struct oa_text said;       /* JSON: of this continuation */
@@ -34,9 +37,23 @@ struct generation {
 
 /* ---- opening ---- */
 
+/* Of models of answers: the token that ends one. */
+static int32_t answer_end(const struct generation *g)
+{
+    const struct oa_task *task = oa_task_find(g->t.options.data_task);
+    bool answers = task && task->answer == OA_ANSWER_TOKENS && task->layout;
+    return answers ? oa_tokenizer_find(g->t.tokenizer, OA_TURN_END) : -1;
+}
+
 static enum oa_error check_generator_run(const struct generation *g, const char *folder)
 {
     const struct oa_task *task = oa_task_find(g->t.options.data_task);
+    bool aligned = task && task->answer == OA_ANSWER_TOKENS && task->layout && answer_end(g) < 0;
+    if (aligned)
+        return oa_fail(g->t.context, OA_ARGUMENT,
+                       "%s was trained on tokens and targets, which have no prompts; use 'orthant "
+                       "eval'",
+                       folder);
     if (oa_is_language_model(&g->t.model->form))
         return OA_OK;
     return oa_fail(g->t.context, OA_ARGUMENT,
@@ -60,8 +77,9 @@ static enum oa_error prepare_generation(struct generation *g, const char *folder
                                .top_k = g->o->generate_top_k,
                                .top_p = g->o->generate_top_p,
                                .seed = (uint64_t)g->o->generate_seed };
+    g->end = answer_end(g);
     const struct oa_writing_rules rules = {
-        .end = -1, .spelt = true, .specials = g->t.specials.name ? &g->t.specials : NULL
+        .end = g->end, .spelt = g->end < 0, .specials = g->t.specials.name ? &g->t.specials : NULL
     };
     OA_TRY(oa_sampler_open(c, &how, g->t.model->vocabulary, &g->sampler));
     OA_TRY(oa_writable_open(c, g->t.tokenizer, g->t.model->vocabulary, &rules, &g->writable));
@@ -95,6 +113,9 @@ static enum oa_error next_token(struct generation *g, long index)
     oa_writable_mask(g->writable, g->state, g->logits);
     OA_TRY(oa_sample(g->sampler, g->logits, (uint64_t)index, &token));
     OA_TRY(oa_ids_add(&g->ids, token));
+    g->ended = token == g->end;
+    if (g->ended)
+        return OA_OK;
     g->state = oa_writable_after(g->writable, g->state, token);
     const char *bytes = oa_tokenizer_bytes(g->t.tokenizer, token, &length);
     oa_text_add(&g->held, bytes, length);
@@ -123,7 +144,7 @@ static bool is_stopped(struct generation *g)
 static enum oa_error write_tokens(struct generation *g, int *found)
 {
     *found = -1;
-    for (long i = 0; i < g->o->generate_tokens && *found < 0 && !is_stopped(g); i++) {
+    for (long i = 0; i < g->o->generate_tokens && *found < 0 && !g->ended && !is_stopped(g); i++) {
         OA_TRY(next_token(g, i));
         g->written++;
         if (i <= 1) /* after the prompt, and after a token alone */
@@ -139,7 +160,8 @@ static void begin_generation(struct generation *g)
 {
     bool valid;
     g->state = OA_CHARACTER_WHOLE;
-    for (size_t i = 0; i < g->length; i++)
+    g->ended = false;
+    for (size_t i = 0; g->end < 0 && i < g->length; i++)
         g->state = oa_character_after(g->state, (uint8_t)g->prompt[i], &valid);
     g->sink = (struct oa_characters){ 0 };
     oa_sampler_seed(g->sampler, (uint64_t)g->o->generate_seed + g->made);
@@ -176,7 +198,8 @@ static enum oa_error one_sample(struct generation *g, long sample)
     begin_generation(g);
     if (!oa_wants_json(g->out)) {
         head_line(g, sample);
-        say_text(g, g->prompt, g->length, false);
+        say_text(g, g->prompt, g->end < 0 ? g->length : 0,
+                 false); /* an answer is no continuation */
     }
     OA_TRY(write_tokens(g, &found));
     if (oa_wants_json(g->out))
@@ -194,6 +217,8 @@ static enum oa_error one_sample(struct generation *g, long sample)
 static enum oa_error encode_prompt(struct generation *g)
 {
     g->ids.count = 0;
+    if (g->end >= 0)
+        return oa_turns_encode_prompt(g->t.tokenizer, g->prompt, g->length, &g->ids);
     if (g->length)
         return oa_tokenizer_encode(g->t.tokenizer, g->prompt, g->length, &g->ids);
     enum oa_error e = oa_tokenizer_encode(g->t.tokenizer, "\n", 1, &g->ids);

@@ -109,6 +109,7 @@ struct oa_batch {
     const uint8_t *pixels;         /* [rows, length, P·P] of patches (patches.c) */
     const int32_t *label;          /* [rows] class, from 0 */
     const double *value;           /* [rows] number */
+    bool chosen;                   /* of a decoder alone: few tokens have a target */
     long planned_targets; /* plan device, without arrays: positions with a target; 0: all */
 };
 

@@ -80,7 +80,7 @@ static bool allocate_batch(struct oa_example_batches *b)
     b->pixels = e->patch ? oa_alloc(b->context, places * e->patch) : NULL;
     return b->chosen && (!e->value || b->value) && (!e->patch || b->pixels) &&
            take_array(b->context, true, &b->input, places) &&
-           take_array(b->context, decoder, &b->target, places) &&
+           take_array(b->context, decoder || e->goal, &b->target, places) &&
            take_array(b->context, words, &b->words, places) &&
            take_array(b->context, e->split != NULL, &b->segments, places) &&
            take_array(b->context, true, &b->lengths, rows) &&
@@ -204,6 +204,9 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
     fill_source(&e->source, row, r, length, b->input, b->words, b->lengths);
     for (long t = 0; b->segments && t < length; t++)
         b->segments[r * length + t] = t >= e->split[row] && t < b->lengths[r];
+    if (e->goal)
+        fill_padded(b->target + r * length, e->goal + e->source.start[row], b->lengths[r], length,
+                    OA_IGNORED);
     if (b->pixels)
         fill_pixels(b, row, r, length);
     if (b->label)
@@ -230,6 +233,7 @@ static void fill_example_batch(struct oa_example_batches *b, const struct oa_div
                               .length = (int)s.input,
                               .input = b->input,
                               .target = b->target,
+                              .chosen = b->examples->goal != NULL,
                               .lengths = b->lengths,
                               .segments = b->segments,
                               .words = b->words,
@@ -249,10 +253,13 @@ static uint64_t batch_number(uint64_t step, long accumulate, long micro)
     return (step - 1) * (uint64_t)accumulate + (uint64_t)micro;
 }
 
-/* Targets of a row: tokens to predict, or 1 where its class is known or it has a number. */
+/* Targets of a row: tokens to predict (all or the chosen ones), or 1 where its class is known or it
+ * has a number. */
 static uint64_t targets_of(const struct oa_examples *e, size_t row)
 {
     bool unknown = e->label && e->label[row] == OA_IGNORED;
+    if (e->goals)
+        return (uint64_t)e->goals[row];
     return has_decoder(e) ? (uint64_t)oa_target_length(e, row) : !unknown;
 }
 

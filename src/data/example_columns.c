@@ -85,6 +85,11 @@ static const struct two_names answer_names[] = {
     { "question", "answer" },  { "prompt", "response" },    { "context", "response" },
     { "src", "tgt" },          { "input", "output" },
 };
+static const struct two_names turn_names[] = {
+    { "prompt", "answer" },      { "tokens", "targets" },       { "prompt", "completion" },
+    { "instruction", "output" }, { "instruction", "response" },
+};
+enum { TURN_NAMES = sizeof turn_names / sizeof *turn_names };
 enum { TEXT_NAMES = sizeof text_names / sizeof *text_names };
 enum { ANSWER_NAMES = sizeof answer_names / sizeof *answer_names };
 
@@ -140,9 +145,28 @@ static bool guess_answered(const struct oa_cells *first, struct oa_column_plan *
     return false;
 }
 
+/* Prompt and answer, tokens and targets; or what a text for a text has. */
+static bool guess_turns(const struct oa_cells *first, struct oa_column_plan *plan)
+{
+    for (int i = 0; i < TURN_NAMES; i++) {
+        int a = find_column_name(first, turn_names[i].first),
+            b = find_column_name(first, turn_names[i].second);
+        if (a < 0 || b < 0)
+            continue;
+        plan_column(plan, a);
+        plan_column(plan, b);
+        return true;
+    }
+    bool found = guess_answered(first, plan);
+    plan->count = found ? 2 : 0;
+    return found;
+}
+
 static bool guess_names(const struct oa_cells *first, enum oa_answer answer,
                         struct oa_column_plan *plan)
 {
+    if (answer == OA_ANSWER_TOKENS)
+        return guess_turns(first, plan);
     if (answer == OA_ANSWER_TEXT)
         return guess_answered(first, plan);
     return guess_labelled(first, answer == OA_ANSWER_CLASS ? class_names : number_names, plan);
@@ -178,9 +202,10 @@ static bool guess_labelled_width(struct oa_column_plan *plan, size_t width)
 static bool guess_width(const struct column_planning *p)
 {
     size_t width = p->first->count;
-    if (p->rows->answer != OA_ANSWER_TEXT)
+    bool turns = p->rows->answer == OA_ANSWER_TOKENS;
+    if (p->rows->answer != OA_ANSWER_TEXT && !turns)
         return guess_labelled_width(p->out, width);
-    if (width < 2 || width > (p->rows->whole ? OA_MOST_COLUMNS : 2))
+    if (width < 2 || (turns && width > 2) || width > (p->rows->whole ? OA_MOST_COLUMNS : 2))
         return false;
     for (size_t i = 0; i < width; i++)
         plan_column(p->out, (int)i);
@@ -288,14 +313,15 @@ static enum oa_error plan_item(const struct column_planning *p, const char *s, s
 
 static enum oa_error check_column_count(const struct column_planning *p)
 {
-    bool text = p->rows->answer == OA_ANSWER_TEXT;
+    bool text = p->rows->answer == OA_ANSWER_TEXT, turns = p->rows->answer == OA_ANSWER_TOKENS;
     int count = p->out->count;
-    if (count >= 2 && (text || count <= 3))
+    if (turns ? count == 2 : count >= 2 && (text || count <= 3))
         return OA_OK;
     return oa_fail(p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count,
                    oa_plural(count),
-                   text ? "expected source,target and optionally further references"
-                        : "expected label,text or, for pairs, label,text,text");
+                   turns  ? "expected prompt,answer or tokens,targets"
+                   : text ? "expected source,target and optionally further references"
+                          : "expected label,text or, for pairs, label,text,text");
 }
 
 static enum oa_error plan_items(const struct column_planning *p, const char *columns)
@@ -321,19 +347,40 @@ static enum oa_error take_columns(const struct column_planning *p, const char *c
 static enum oa_error refuse_guess(const struct column_planning *p)
 {
     struct oa_text names;
-    bool text = p->rows->answer == OA_ANSWER_TEXT;
+    bool text = p->rows->answer == OA_ANSWER_TEXT, turns = p->rows->answer == OA_ANSWER_TOKENS;
     oa_text_init(&names, p->context);
     print_names(p, &names);
     enum oa_error error = oa_fail(
         p->context, OA_ARGUMENT,
         "%s: line 1 has %zu %s (%s); cannot tell which are %s: name them, e.g. data.columns=%s",
         p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
-        text ? "source and target" : "label and text",
-        text      ? "source,target"
+        turns  ? "prompt and answer"
+        : text ? "source and target"
+               : "label and text",
+        turns     ? "prompt,answer"
+        : text    ? "source,target"
         : p->keys ? "label,text"
                   : "1,2 or label,text");
     oa_text_free(&names);
     return error;
+}
+
+static bool is_aligned_plan(const struct column_planning *p)
+{
+    int tokens = find_column_name(p->first, "tokens"),
+        targets = find_column_name(p->first, "targets");
+    return p->out->header && p->out->count == 2 && p->out->column[0].at[0] == tokens &&
+           p->out->column[1].at[0] == targets;
+}
+
+static enum oa_error plan_columns(const struct column_planning *p, const char *columns)
+{
+    if (oa_is_given(columns))
+        return take_columns(p, columns);
+    p->out->guessed = true;
+    p->out->header = guess_names(p->first, p->rows->answer, p->out);
+    p->out->width = p->first->count;
+    return p->out->header || (!p->keys && guess_width(p)) ? check_column_names(p) : refuse_guess(p);
 }
 
 enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const char *file,
@@ -342,12 +389,9 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
 {
     struct column_planning p = { c, rows, file, first, keys, false, out };
     *out = (struct oa_column_plan){ 0 };
-    if (oa_is_given(columns))
-        return take_columns(&p, columns);
-    out->guessed = true;
-    out->header = guess_names(first, rows->answer, out);
-    out->width = first->count;
-    return out->header || (!keys && guess_width(&p)) ? check_column_names(&p) : refuse_guess(&p);
+    OA_TRY(plan_columns(&p, columns));
+    out->aligned = is_aligned_plan(&p);
+    return OA_OK;
 }
 
 enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns,

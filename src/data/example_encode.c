@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of texts → rows of ids with special tokens around them, cut to what a model reads. */
 #include "data/example_parts.h"
+#include "data/turns.h"
 
 #include <string.h>
 
@@ -293,6 +294,8 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
 {
     struct encoder e = { .tok = tok, .rows = rows, .layout = layout, .out = out };
     *out = (struct oa_examples){ .rows = rows, .count = rows->count };
+    if (rows->answer == OA_ANSWER_TOKENS)
+        return oa_turns_encode(tok, rows, layout, out);
     open_encoder(&e);
     return close_encoder(&e, encode_rows(&e, texts));
 }
@@ -373,5 +376,7 @@ void oa_examples_close(struct oa_examples *e)
     oa_free(e->split);
     oa_free(e->label);
     oa_free(e->value);
+    oa_free(e->goal);
+    oa_free(e->goals);
     *e = (struct oa_examples){ 0 };
 }

@@ -3,6 +3,7 @@
  * list of strings, each a reference. Values that are not read may be anything. */
 #include "data/example_parts.h"
 #include "data/json_line.h"
+#include "data/turns.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +15,9 @@ struct objects {
     int number;           /* of the file */
     struct oa_words keys; /* of the first object, in its order */
     struct oa_column_plan plan;
+    bool turns;                   /* objects have `messages` */
     struct oa_json_object object; /* of the current line */
+    struct oa_json_object turn;   /* a message of it */
     struct oa_text joined;
 };
 
@@ -160,6 +163,68 @@ static enum oa_error add_key_column(struct objects *o, int column)
     return oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length);
 }
 
+/* ---- messages ---- */
+
+/* Appends the message's role to *roles and its content to *contents, each ended by a zero. */
+static enum oa_error read_message(struct objects *o, const struct oa_json_value *item,
+                                  struct oa_text *roles, struct oa_text *contents)
+{
+    struct oa_json_fault why;
+    struct oa_json_value role, content;
+    if (item->s[0] != '{' || !oa_json_object_cut(&o->turn, item->s, item->length, &why) ||
+        oa_json_find(&o->turn, "role", 4, &role) != 1 ||
+        oa_json_find(&o->turn, "content", 7, &content) != 1)
+        return refuse_object(o, "a message without one role and one content, at key", "messages",
+                             "");
+    oa_text_cut(&o->joined, 0);
+    OA_TRY(print_json_value(o, "role", &role));
+    char letter = oa_role_letter(o->joined.s ? o->joined.s : "");
+    if (!letter)
+        return refuse_object(o, "unknown role", o->joined.s,
+                             "; known are system, user, assistant and tool");
+    oa_text_add(roles, &letter, 1);
+    oa_text_cut(&o->joined, 0);
+    OA_TRY(print_json_value(o, "content", &content));
+    oa_text_add(contents, o->joined.s, o->joined.length);
+    oa_text_add(contents, "", 1);
+    return oa_status(o->rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
+}
+
+static enum oa_error add_messages(struct objects *o, const struct oa_text *roles,
+                                  const struct oa_text *contents)
+{
+    const char *last = roles->s ? memrchr(roles->s, 'a', roles->length) : NULL;
+    if (!last)
+        return refuse_object(o, "no message of the assistant at key", "messages",
+                             ": there is nothing to learn; delete the line");
+    size_t turns = (size_t)(last - roles->s) + 1; /* no target follows them */
+    OA_TRY(oa_rows_add_cell(o->rows, roles->s, turns));
+    const char *content = contents->s;
+    for (size_t i = 0; i < turns; i++, content += strlen(content) + 1)
+        OA_TRY(oa_rows_add_cell(o->rows, content, strlen(content)));
+    return OA_OK;
+}
+
+static enum oa_error read_messages(struct objects *o)
+{
+    struct oa_json_value list, item;
+    struct oa_text roles, contents;
+    size_t at = 0;
+    OA_TRY(find_value(o, "messages", &list));
+    if (list.s[0] != '[')
+        return refuse_object(o, "not a list at key", "messages", "");
+    oa_text_init(&roles, o->rows->context);
+    oa_text_init(&contents, o->rows->context);
+    enum oa_error e = OA_OK;
+    while (e == OA_OK && oa_json_list_next(&list, &at, &item))
+        e = read_message(o, &item, &roles, &contents);
+    if (e == OA_OK)
+        e = add_messages(o, &roles, &contents);
+    oa_text_free(&roles);
+    oa_text_free(&contents);
+    return e;
+}
+
 /* ---- lines ---- */
 
 static enum oa_error refuse_json(const struct objects *o, const char *line, size_t length,
@@ -189,8 +254,17 @@ static enum oa_error read_json_line(struct objects *o, const char *line, size_t 
     }
     if (!oa_json_object_cut(&o->object, line, length, &why))
         return refuse_json(o, line + white, length - white, &why);
+    struct oa_json_value list;
+    if (o->plan.count == 0 && o->rows->answer == OA_ANSWER_TOKENS && !oa_is_given(o->columns))
+        o->turns = o->turns || oa_json_find(&o->object, "messages", 8, &list) > 0;
+    if (o->turns) {
+        OA_TRY(read_messages(o));
+        return oa_rows_end(o->rows, o->number, o->file.line - 1);
+    }
     if (o->plan.count == 0)
         OA_TRY(plan_keys(o));
+    if (o->rows->answer == OA_ANSWER_TOKENS)
+        OA_TRY(oa_rows_add_roles(o->rows, o->plan.aligned));
     for (int i = 0; i < o->plan.count; i++)
         OA_TRY(add_key_column(o, i));
     return oa_rows_end(o->rows, o->number, o->file.line - 1);
@@ -204,6 +278,7 @@ enum oa_error oa_read_jsonl(struct oa_rows *rows, const char *file, const char *
     oa_words_init(&o.keys, rows->context);
     oa_text_init(&o.joined, rows->context);
     oa_json_object_init(&o.object, rows->context);
+    oa_json_object_init(&o.turn, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &o.file);
     if (error == OA_OK && (o.number = oa_rows_add_file(rows, file)) < 0)
         error = OA_NO_MEMORY;
@@ -214,5 +289,6 @@ enum oa_error oa_read_jsonl(struct oa_rows *rows, const char *file, const char *
     oa_words_free(&o.keys);
     oa_text_free(&o.joined);
     oa_json_object_free(&o.object);
+    oa_json_object_free(&o.turn);
     return error;
 }

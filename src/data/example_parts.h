@@ -88,6 +88,7 @@ struct oa_column_plan {
         int joined; /* columns, joined by blanks */
         int at[OA_MOST_JOINED];
     } column[OA_MOST_COLUMNS];
+    bool aligned;  /* tokens and their targets, by name */
     bool header;   /* the first record is a header */
     size_t width;  /* columns of every record; 0: at least those that are read */
     bool guessed;  /* without data.columns */

@@ -65,7 +65,8 @@ static enum oa_error check_row_cells(const struct oa_rows *rows, const char *fil
     if (rows->count == 0)
         return oa_fail(rows->context, OA_FORMAT, "%s: no %s example with a text%s", files,
                        rows->name, rows->dialogues ? "; a dialogue needs at least two turns" : "");
-    for (size_t i = 1; i < rows->count && rows->answer != OA_ANSWER_TEXT; i++)
+    bool labels = rows->answer == OA_ANSWER_CLASS || rows->answer == OA_ANSWER_NUMBER;
+    for (size_t i = 1; i < rows->count && labels; i++)
         if (oa_rows_cells(rows, i) != oa_rows_cells(rows, 0))
             return oa_fail(rows->context, OA_FORMAT,
                            "%s: some files have pairs of texts, others single texts", files);

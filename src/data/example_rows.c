@@ -358,7 +358,7 @@ static int last_cell(const struct oa_rows *rows, size_t row, bool sources)
 {
     if (rows->answer == OA_ANSWER_TEXT)
         return sources ? 1 : 2;
-    return oa_rows_cells(rows, row);
+    return oa_rows_cells(rows, row) - (sources && rows->answer == OA_ANSWER_TOKENS);
 }
 
 static enum oa_error count_shared(const struct oa_rows *train, const struct oa_rows *side,

@@ -2,6 +2,7 @@
  * Tables. TSV: a record per line, cells separated by tabs, no quoting. CSV (RFC 4180): cells
  * separated by commas; quoted cells may contain commas, line ends and doubled quotes. */
 #include "data/example_parts.h"
+#include "data/turns.h"
 
 #include <string.h>
 
@@ -74,6 +75,8 @@ static enum oa_error add_table_row(struct example_table *t, uint64_t line)
     }
     snprintf(place, sizeof place, "%.900s, line %llu", t->file.name, (unsigned long long)line);
     OA_TRY(oa_cells_check(&t->cells, &t->plan, place));
+    if (t->rows->answer == OA_ANSWER_TOKENS)
+        OA_TRY(oa_rows_add_roles(t->rows, t->plan.aligned));
     for (int i = 0; i < t->plan.count; i++) {
         struct oa_cell cell = oa_cells_join(&t->cells, &t->plan.column[i], &t->joined);
         OA_TRY(oa_rows_add_cell(t->rows, cell.s, cell.length));
@@ -84,13 +87,17 @@ static enum oa_error add_table_row(struct example_table *t, uint64_t line)
 static void tell_plan(const struct example_table *t)
 {
     struct oa_text said;
-    bool pairs = t->rows->answer == OA_ANSWER_TEXT;
+    bool pairs = t->rows->answer == OA_ANSWER_TEXT, turns = t->rows->answer == OA_ANSWER_TOKENS;
     oa_text_init(&said, t->rows->context);
     for (int i = 0; i < t->plan.count; i++)
         for (int k = 0; k < t->plan.column[i].joined; k++)
             oa_text_printf(&said, "%s%d", k ? "+" : i ? "," : "", t->plan.column[i].at[k] + 1);
     oa_log(t->rows->context, 2, "%s: columns %s of %zu are %s%s, line 1 %s", t->file.name,
-           said.s ? said.s : "", t->cells.count, pairs ? "source,target" : "label,text",
+           said.s ? said.s : "", t->cells.count,
+           t->plan.aligned ? "tokens,targets"
+           : turns         ? "prompt,answer"
+           : pairs         ? "source,target"
+                           : "label,text",
            t->plan.count < 3 ? ""
            : pairs           ? " and references"
                              : ",text",

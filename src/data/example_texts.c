@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training, validation and test rows: reading, holding out, overlap, labels, notices, tokenizer. */
 #include "data/example_parts.h"
+#include "data/turns.h"
 
 #include <string.h>
 
@@ -43,10 +44,14 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
                "warning: of the %zu %s examples %llu have a %s that is also in the training "
                "examples, %llu with the same %s: scores may reflect memorisation",
                side->count, side->name, (unsigned long long)o->sources,
-               side->pictures                   ? "picture"
-               : side->answer == OA_ANSWER_TEXT ? "source"
-                                                : "text",
-               (unsigned long long)o->rows, side->answer == OA_ANSWER_TEXT ? "target" : "label");
+               side->pictures                     ? "picture"
+               : side->answer == OA_ANSWER_TEXT   ? "source"
+               : side->answer == OA_ANSWER_TOKENS ? "prompt"
+                                                  : "text",
+               (unsigned long long)o->rows,
+               side->answer == OA_ANSWER_TEXT     ? "target"
+               : side->answer == OA_ANSWER_TOKENS ? "answer"
+                                                  : "label");
 }
 
 /* ---- sides ---- */
@@ -121,9 +126,15 @@ const char *oa_rows_kind(const struct oa_rows *rows)
                                         : "single texts";
 }
 
+/* Of a class or a number. */
+static bool has_labels(const struct oa_rows *rows)
+{
+    return rows->answer == OA_ANSWER_CLASS || rows->answer == OA_ANSWER_NUMBER;
+}
+
 static enum oa_error check_same_kind(const struct oa_rows *train, const struct oa_rows *rows)
 {
-    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
+    if (rows->count == 0 || !has_labels(rows) ||
         strcmp(oa_rows_kind(rows), oa_rows_kind(train)) == 0)
         return OA_OK;
     return oa_fail(rows->context, OA_FORMAT, "%s has %s, but %s has %s", train->file[0],
@@ -133,7 +144,7 @@ static enum oa_error check_same_kind(const struct oa_rows *train, const struct o
 static enum oa_error collect_classes(oa_context *c, const struct oa_example_request *r,
                                      struct oa_example_texts *t)
 {
-    if (t->train.answer == OA_ANSWER_TEXT)
+    if (!has_labels(&t->train))
         return OA_OK;
     if (t->train.answer == OA_ANSWER_CLASS)
         OA_TRY(oa_labels_make(c, &t->train, &t->classes));
@@ -233,7 +244,7 @@ static enum oa_error open_measured(oa_context *c, const struct oa_example_reques
     struct oa_rows *side = test ? &t->test : &t->valid;
     OA_TRY(read_measured(c, r, t));
     OA_TRY(oa_labels_copy(c, classes->name, classes->count, &t->classes));
-    if (r->answer != OA_ANSWER_TEXT)
+    if (has_labels(side))
         OA_TRY(check_side_labels(t, side, r));
     if (!t->train.count && oa_is_given(r->train))
         OA_TRY(read_compared(c, r, &t->train));
@@ -282,7 +293,10 @@ static void add_texts(const struct oa_rows *rows, struct oa_text *out)
         for (int k = oa_rows_first_text(rows); k < oa_rows_cells(rows, i); k++) {
             size_t n;
             const char *s = oa_rows_cell(rows, i, k, &n);
-            oa_text_add(out, s, n);
+            if (rows->answer == OA_ANSWER_TOKENS && oa_rows_are_targets(rows, i, k))
+                oa_add_targets(s, n, out);
+            else
+                oa_text_add(out, s, n);
             oa_text_add(out, "\n", 1);
         }
 }

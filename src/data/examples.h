@@ -20,8 +20,9 @@
 /* The kind of answer, and so the cells of a row:
  * text    source, target, further references for metrics
  * class   label, text, or label, text, text
- * number  the same with a number for the label */
-enum oa_answer { OA_ANSWER_TEXT, OA_ANSWER_CLASS, OA_ANSWER_NUMBER };
+ * number  the same with a number for the label
+ * tokens  roles, then a text for each of them (turns.h): targets are chosen tokens of a sequence */
+enum oa_answer { OA_ANSWER_TEXT, OA_ANSWER_CLASS, OA_ANSWER_NUMBER, OA_ANSWER_TOKENS };
 
 enum { OA_ROWS_SHOWN = 5, OA_LABEL_SHOWN = 72 };
 
@@ -162,6 +163,9 @@ struct oa_examples {
     int32_t *split; /* [count] ids of a source before its second text; NULL: no pairs */
     int32_t *label; /* [count] of OA_ANSWER_CLASS; OA_IGNORED: not a label of the training rows */
     double *value;  /* [count] of OA_ANSWER_NUMBER */
+    /* Of OA_ANSWER_TOKENS: the target of each token of the sources, or OA_IGNORED; and how many
+     * targets each source has [count]. */
+    int32_t *goal, *goals;
 };
 /* Adds missing special tokens to the tokenizer. A pair that is too long is cut at the end of its
  * longer text, token by token. A cut source keeps its end token; a cut target does not, since it

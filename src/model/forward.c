@@ -189,9 +189,10 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
 {
     targets->id = b->target;
     targets->cap = m->options.model_output_cap;
-    if (m->form.encoder && b->target)
+    bool few = m->form.encoder || b->chosen;
+    if (few && b->target)
         hidden = select_target_rows(t, hidden, b->target, &targets->id);
-    else if (m->form.encoder) /* the plan device */
+    else if (few) /* the plan device */
         hidden =
             oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
     return oa_linear_loss_op(t, hidden, m->output, m->output_bias, targets);
@@ -223,8 +224,8 @@ double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batc
 
 /* ---- losses of the rows of a batch ---- */
 
-/* Of the positions only those with a target have a loss in `losses` where the model has an encoder,
- * otherwise all. */
+/* Of the positions only those with a target have a loss in `losses` where the model has an encoder
+ * or targets are chosen, otherwise all. */
 static void sum_token_losses(const struct oa_model *m, const struct oa_batch *b,
                              const double *losses, struct oa_row_loss *out)
 {
@@ -232,7 +233,7 @@ static void sum_token_losses(const struct oa_model *m, const struct oa_batch *b,
         bool target = b->target[i] >= 0;
         out[i / b->length].sum += target ? losses[at] : 0;
         out[i / b->length].targets += target;
-        at += target || !m->form.encoder;
+        at += target || !(m->form.encoder || b->chosen);
     }
 }
 

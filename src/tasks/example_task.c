@@ -103,7 +103,7 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
 {
     enum oa_answer answer = out->task->answer;
     struct oa_example_request r = data_request(o, out->task);
-    bool writes = answer == OA_ANSWER_TEXT;
+    bool writes = answer == OA_ANSWER_TEXT, turns = answer == OA_ANSWER_TOKENS;
     out->layout = oa_example_layout_of(o, out->task);
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
     look_at_targets(c, o, out);
@@ -113,9 +113,9 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
     OA_TRY(encode_side_rows(out, &out->texts.valid, &out->valid));
     OA_TRY(encode_side_rows(out, &out->texts.test, &out->test));
     out->form =
-        (struct oa_model_form){ .encoder = true,
-                                .decoder = writes,
-                                .output = writes                       ? OA_OUTPUT_TOKENS
+        (struct oa_model_form){ .encoder = !turns,
+                                .decoder = writes || turns,
+                                .output = writes || turns              ? OA_OUTPUT_TOKENS
                                           : answer == OA_ANSWER_NUMBER ? OA_OUTPUT_NUMBER
                                                                        : OA_OUTPUT_CLASSES,
                                 .vocabulary = oa_tokenizer_size(out->tokenizer),
@@ -133,7 +133,7 @@ static enum oa_error check_model_kind(oa_context *c, const struct oa_options *o,
     const char *wanted = oa_holds_pictures(o->data_train) ? "pictures"
                          : w->form.segments               ? "pairs of texts"
                                                           : "single texts";
-    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
+    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT || rows->answer == OA_ANSWER_TOKENS ||
         strcmp(wanted, oa_rows_kind(rows)) == 0)
         return OA_OK;
     return oa_fail(c, OA_FORMAT, "%s has %s, but the model was trained on %s", rows->file[0],
@@ -227,12 +227,18 @@ enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
     double longest = (double)e->source.longest,
            longest_target = writes ? (double)e->target.longest - 1 : 0;
     OA_TRY(oa_example_batches_mean(c, e, &how, &mean));
+    double chosen = 0; /* targets of a row */
+    for (size_t i = 0; e->goals && i < e->count; i++)
+        chosen += (double)e->goals[i] / (double)e->count;
     out->typical = planned_batch(writes, mean.rows, source, target);
     double rows = o->train_batch_tokens
                       ? floor((double)o->train_batch_tokens / fmax(longest, longest_target))
                       : (double)o->train_batch;
     out->largest = planned_batch(writes, rows, longest, longest_target);
     out->tokens = mean.tokens * (double)o->train_accumulate;
+    out->typical.chosen = out->largest.chosen = e->goals != NULL;
+    out->typical.planned_targets = (long)ceil(chosen * out->typical.rows);
+    out->largest.planned_targets = (long)ceil(chosen * out->largest.rows);
     return OA_OK;
 }
 

@@ -235,7 +235,8 @@ static struct oa_extent of_text(const struct oa_tokens *t)
                                t->digest };
 }
 
-/* Targets: of a decoder all tokens but the first of each target; otherwise one per example. */
+/* Targets: of a decoder all tokens but the first of each target, or the chosen ones; otherwise one
+ * per example. */
 static struct oa_extent of_examples(const struct oa_examples *e)
 {
     struct oa_extent out = { .targets = (double)e->count };
@@ -243,6 +244,8 @@ static struct oa_extent of_examples(const struct oa_examples *e)
         out.digest = e->rows->digest;
     if (e->target.start)
         out.targets = (double)(e->target.start[e->count] - e->count);
+    for (size_t i = 0; e->goals && i < e->count; i++)
+        out.targets += (double)e->goals[i] - 1;
     for (size_t i = 0; e->target.start && i < e->count; i++) {
         size_t n;
         const char *text = oa_rows_cell(e->rows, i, 1, &n);
@@ -290,7 +293,7 @@ enum oa_error oa_workload_specials(oa_context *c, const struct oa_workload *w,
     int32_t size = oa_tokenizer_size(w->tokenizer);
     const struct oa_tokens *text = &w->corpus.train;
     *out = (struct oa_labels){ 0 };
-    if (!oa_is_language_model(&w->form))
+    if (!oa_is_language_model(&w->form) || w->train.rows) /* examples spell no special tokens */
         return OA_OK;
     uint8_t *mark = oa_alloc(c, (size_t)size + 1);
     if (!mark)

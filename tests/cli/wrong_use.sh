@@ -64,7 +64,7 @@ wrong 'eval has no option --config' eval run --config tiny.yaml
 for remark in "data.valid_fraction.*data.valid names:--data.valid text.txt --data.valid_fraction 0.2" \
     "train.eval_tokens.*no validation text:--data.valid_fraction 0 --train.eval_tokens 9" \
     "train.final_tokens.*no validation text:--data.valid_fraction 0 --train.final_tokens 9" \
-    "train.min_lr.*cosine and linear:--train.min_lr 0.2 --train.schedule constant" \
+    "train.min_lr.*cosine, linear and trapezoid:--train.min_lr 0.2 --train.schedule constant" \
     "train.beta2.*only adamw, muon and lion:--train.beta2 0.9 --train.optimizer sgd" \
     "train.warmup = 7 exceeds train.steps = 3. .* ends at 0.000429:--train.warmup 7 --train.steps 3"; do
     rm -rf remark
