@@ -353,15 +353,19 @@ static void choose_covered_rows(struct oa_example_batches *b, uint64_t limit)
 static enum oa_error count_text(struct oa_example_batches *b, const struct oa_tokenizer *tok,
                                 size_t row, struct oa_cover *out)
 {
-    const struct oa_id_lists *s = &b->examples->target;
-    for (size_t i = s->start[row] + 1; i < s->start[row + 1]; i++) {
+    const struct oa_examples *e = b->examples;
+    const struct oa_id_lists *s = e->goal ? &e->source : &e->target;
+    const int32_t *targets = e->goal ? e->goal : s->ids;
+    for (size_t i = s->start[row] + (e->goal ? 0 : 1); i < s->start[row + 1]; i++) {
         size_t n;
-        const char *bytes = oa_tokenizer_bytes(tok, s->ids[i], &n);
+        if (targets[i] == OA_IGNORED)
+            continue;
+        const char *bytes = oa_tokenizer_bytes(tok, targets[i], &n);
         if (!bytes)
             return oa_fail(b->context, OA_INTERNAL,
-                           "token id %d of the %s examples is not in the tokenizer", (int)s->ids[i],
-                           b->examples->rows->name);
-        if (oa_tokenizer_is_special(tok, s->ids[i]))
+                           "token id %d of the %s examples is not in the tokenizer",
+                           (int)targets[i], e->rows->name);
+        if (oa_tokenizer_is_special(tok, targets[i]))
             continue;
         out->bytes += n;
         out->characters += oa_text_characters(bytes, n);
@@ -379,7 +383,7 @@ static enum oa_error cover_examples(void *self, const struct oa_tokenizer *tok, 
     for (size_t i = 0; i < b->cover.start[b->cover.batches]; i++) {
         size_t row = b->cover.row[i];
         out->targets += targets_of(b->examples, row);
-        if (has_decoder(b->examples))
+        if (has_decoder(b->examples) || b->examples->goal)
             OA_TRY(count_text(b, tok, row, out));
     }
     return OA_OK;

@@ -119,6 +119,7 @@ static void check_masked_batches(struct oa_proof *p, struct oa_tokenizer *tok,
 enum { EXAMPLES = 9, MOST = 8 };
 struct example_set {
     int32_t source[EXAMPLES * MOST], target[EXAMPLES * MOST], split[EXAMPLES], label[EXAMPLES];
+    int32_t goal[EXAMPLES * MOST], goals[EXAMPLES];
     size_t from_source[EXAMPLES + 1], from_target[EXAMPLES + 1];
     struct oa_rows rows;
     struct oa_examples examples;
@@ -193,6 +194,55 @@ static double count_wrong_examples(const struct oa_batch *b, const void *argumen
     return wrong;
 }
 
+/* Of token t of example e, with a target where e + t is even: the target is 50 more. */
+static void choose_targets(struct example_set *m)
+{
+    for (int e = 0; e < EXAMPLES; e++)
+        for (size_t t = 0, i = m->from_source[e]; i < m->from_source[e + 1]; t++, i++) {
+            m->goal[i] = ((size_t)e + t) % 2 ? OA_IGNORED : m->source[i] + 50;
+            m->goals[e] += m->goal[i] != OA_IGNORED;
+        }
+    m->rows.answer = OA_ANSWER_TOKENS;
+    m->examples.goal = m->goal;
+    m->examples.goals = m->goals;
+    m->examples.split = m->examples.label = NULL;
+}
+
+static double count_wrong_chosen_targets(const struct oa_batch *b, const void *argument)
+{
+    double wrong = !b->chosen;
+    (void)argument;
+    for (int i = 0; i < b->rows * b->length; i++) {
+        int e = b->input[i / b->length * b->length] / 100 - 1, t = i % b->length;
+        bool target = t < b->lengths[i / b->length] && (e + t) % 2 == 0;
+        wrong += b->target[i] != (target ? b->input[i] + 50 : OA_IGNORED);
+    }
+    return wrong;
+}
+
+static void check_chosen_targets(struct oa_proof *p, const struct oa_tokenizer *tok)
+{
+    struct example_set m;
+    struct oa_example_batches *b;
+    struct oa_amount amount;
+    struct oa_batch batch;
+    const struct oa_batches_kind *kind = &oa_example_batches_kind;
+    make_example_set(&m, false);
+    choose_targets(&m);
+    if (oa_example_batches_open(p->context, &m.examples,
+                                &(struct oa_example_batching){ .rows = ROWS, .seed = 1 },
+                                &b) != OA_OK)
+        return;
+    double wrong = count_wrong_values(p->context, kind, b, tok, count_wrong_chosen_targets, NULL);
+    kind->amount(b, 1, 1, &amount);
+    if (kind->random(b, 1, 1, 0, &batch) == OA_OK)
+        for (int i = 0; i < batch.rows * batch.length; i++)
+            amount.targets -= batch.target[i] != OA_IGNORED;
+    measure_wrong_values(p, wrong + fabs(amount.targets),
+                         "chosen targets: wrong ids, or another number of them");
+    kind->close(b);
+}
+
 static void check_example_batches(struct oa_proof *p, const struct oa_tokenizer *tok, bool decoder,
                                   const char *what)
 {
@@ -236,6 +286,7 @@ static void verify_example_targets(struct oa_proof *p)
     if (oa_tokenizer_open(p->context, "ids:1100", NULL, NULL, &tok) == OA_OK) {
         check_example_batches(p, tok, true, "sources and targets: wrong ids, targets or lengths");
         check_example_batches(p, tok, false, "pairs with a class: wrong ids, segments or classes");
+        check_chosen_targets(p, tok);
     }
     oa_tokenizer_close(tok);
 }
