@@ -335,6 +335,7 @@ struct oa_data_request {
     uint64_t seed;
     /* Sizes that the task has; 0 = its default. */
     long min_length, max_length, alphabet, values, depth, arguments;
+    long pairs, copies, motif, noise, noise_words;
     long reserved[4];
 };
 /* Writes the data set and data.json into a folder, which is created; another data set there is

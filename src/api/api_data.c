@@ -58,8 +58,17 @@ enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char
                       const struct oa_output *out)
 {
     const long size[OA_SIZES] = {
-        [OA_LEAST] = r->min_length, [OA_MOST] = r->max_length, [OA_ALPHABET] = r->alphabet,
-        [OA_VALUES] = r->values,    [OA_DEPTH] = r->depth,     [OA_ARGUMENTS] = r->arguments,
+        [OA_LEAST] = r->min_length,
+        [OA_MOST] = r->max_length,
+        [OA_ALPHABET] = r->alphabet,
+        [OA_VALUES] = r->values,
+        [OA_DEPTH] = r->depth,
+        [OA_ARGUMENTS] = r->arguments,
+        [OA_PAIRS] = r->pairs,
+        [OA_COPIES] = r->copies,
+        [OA_MOTIF] = r->motif,
+        [OA_NOISE] = r->noise,
+        [OA_NOISE_WORDS] = r->noise_words,
     };
     const long examples[OA_DATA_SETS] = { r->train, r->valid, r->test };
     struct oa_synthetic_plan plan;
@@ -78,9 +87,10 @@ enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char
 
 /* ---- the tasks ---- */
 
-static const char *const forms[OA_FORMS] = {
-    [OA_LABELLED] = "tsv", [OA_ANSWERED] = "tsv, txt", [OA_PAIRED] = "source, target"
-};
+static const char *const forms[OA_FORMS] = { [OA_LABELLED] = "tsv",
+                                             [OA_ANSWERED] = "tsv, txt",
+                                             [OA_PAIRED] = "source, target",
+                                             [OA_TARGETED] = "tsv" };
 
 static json_t *data_task_sizes_json(oa_context *c, const struct oa_synthetic_task *task)
 {

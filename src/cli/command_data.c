@@ -18,7 +18,12 @@ static bool read_data_request(struct call *call, struct oa_data_request *r)
                 flag_number(call, "alphabet", 1, MOST_SIZE, &r->alphabet) &&
                 flag_number(call, "values", 1, MOST_SIZE, &r->values) &&
                 flag_number(call, "depth", 1, MOST_SIZE, &r->depth) &&
-                flag_number(call, "arguments", 1, MOST_SIZE, &r->arguments);
+                flag_number(call, "arguments", 1, MOST_SIZE, &r->arguments) &&
+                flag_number(call, "pairs", 1, MOST_SIZE, &r->pairs) &&
+                flag_number(call, "copies", 1, MOST_SIZE, &r->copies) &&
+                flag_number(call, "motif", 1, MOST_SIZE, &r->motif) &&
+                flag_number(call, "noise", 1, MOST_SIZE, &r->noise) &&
+                flag_number(call, "noise-words", 1, MOST_SIZE, &r->noise_words);
     r->seed = (uint64_t)seed;
     return good;
 }
@@ -26,7 +31,8 @@ static bool read_data_request(struct call *call, struct oa_data_request *r)
 static enum oa_error list_data_tasks(struct call *call)
 {
     static const char making[] =
-        "out train valid test seed min-length max-length alphabet values depth arguments";
+        "out train valid test seed min-length max-length alphabet values depth arguments pairs "
+        "copies motif noise noise-words";
     if (!allow_none(call, making, "'data list' writes nothing"))
         return OA_ARGUMENT;
     return oa_data_list(call->context, &call->out);
@@ -35,7 +41,8 @@ static enum oa_error list_data_tasks(struct call *call)
 static enum oa_error pack_data(struct call *call)
 {
     static const char making[] =
-        "train valid test seed min-length max-length alphabet values depth arguments";
+        "train valid test seed min-length max-length alphabet values depth arguments pairs copies "
+        "motif noise noise-words";
     struct oa_pack_files r = { .files = flag_value(call, "data"),
                                .tokenizer = flag_value(call, "tokenizer"),
                                .documents = flag_value(call, "documents"),
@@ -86,6 +93,11 @@ static const struct flag flags[] = {
     { "values", "N", .help = "recall: number of values" },
     { "depth", "N", .help = "listops: maximum depth of a tree" },
     { "arguments", "N", .help = "listops: maximum number of arguments of an operator" },
+    { "pairs", "N", .help = "mqar, mqar-zoology: keys with values in an example" },
+    { "copies", "N", .help = "selective-copy: words to copy" },
+    { "motif", "N", .help = "fuzzy-recall: maximum words of a key or a value" },
+    { "noise", "N", .help = "noisy-recall: percent of the pairs that are noise" },
+    { "noise-words", "N", .help = "noisy-recall: words of the noise" },
     { "data", "FILES",
       .help = "pack: text files, separated by commas; patterns; @LIST, a file of names" },
     { "tokenizer", "T", .help = "pack: a tokenizer.json, or char, byte, bpe:N, word:N" },
@@ -125,6 +137,10 @@ const struct command command_data = {
         "Continuation (PART.tsv, and PART.txt with the answer as the last word of the line): "
         "induction, the symbol that followed an earlier occurrence of the last one; recall, the "
         "value of a key.\n"
+        "Targets of chosen words, for --task answer (PART.tsv: words, tab, a target or - for "
+        "each): "
+        "mqar and mqar-zoology, the values of several keys; MAD's context-recall, fuzzy-recall, "
+        "noisy-recall, selective-copy and memorisation.\n"
         "PART is train, valid and test. All inputs of a data set are different. The same options "
         "give the same bytes, and validation and test examples do not depend on the number of "
         "training examples. data.json, with a checksum, records the contents. An existing data "
@@ -136,6 +152,7 @@ const struct command command_data = {
         "--out recall\n"
         "$ orthant data copy --train 10000 --valid 500 --test 500 --max-length 20 --seed 7 "
         "--out copy\n"
+        "$ orthant data mqar --max-length 128 --pairs 8 --train 100000 --out mqar\n"
         "$ orthant data pack --data 'wiki/*.jsonl.gz' --tokenizer tokenizer.json --out corpus\n"
         "$ orthant data list",
     .flags = flags,

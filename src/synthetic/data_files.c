@@ -12,6 +12,7 @@ static const struct {
 } layouts[OA_FORMS][OA_FILES_OF_PART] = {
     [OA_LABELLED] = { { "tsv", "label\ttext\n", "o\ti\n" } },
     [OA_ANSWERED] = { { "tsv", "label\ttext\n", "o\ti\n" }, { "txt", "", "i o\n" } },
+    [OA_TARGETED] = { { "tsv", "tokens\ttargets\n", "i\to\n" } },
     [OA_PAIRED] = { { "source", "", "i\n" }, { "target", "", "o\n" } },
 };
 

@@ -71,7 +71,7 @@ struct oa_drawing {
 enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *plan,
                               struct oa_drawing **out)
 {
-    size_t room = (size_t)(plan->size[OA_MOST] + plan->size[OA_ALPHABET]);
+    size_t room = 4 * (size_t)(plan->size[OA_MOST] + plan->size[OA_ALPHABET]);
     struct oa_drawing *d = *out = oa_alloc(c, sizeof *d);
     if (!d)
         return OA_NO_MEMORY;

@@ -27,6 +27,7 @@ enum oa_synthetic_form {
     OA_LABELLED, /* PART.tsv: label, tab, text */
     OA_ANSWERED, /* the same, and PART.txt: text and answer on one line */
     OA_PAIRED,   /* PART.source and PART.target, line by line */
+    OA_TARGETED, /* PART.tsv: tokens, tab, targets, word by word; "-" is no target */
     OA_FORMS
 };
 
@@ -38,6 +39,11 @@ enum oa_synthetic_size {
     OA_VALUES,
     OA_DEPTH,
     OA_ARGUMENTS,
+    OA_PAIRS,
+    OA_COPIES,
+    OA_MOTIF,
+    OA_NOISE,
+    OA_NOISE_WORDS,
     OA_SIZES
 };
 extern const char *const oa_size_names[OA_SIZES]; /* "min-length" … */
@@ -49,8 +55,8 @@ struct oa_size_range {
 struct oa_example {
     struct oa_text input, output; /* words separated by blanks */
     long words;                   /* of the input */
-    long label;                   /* output number 0 …; not of OA_PAIRED */
-    int32_t *room;                /* scratch space of the task: [max-length + alphabet] */
+    long label;                   /* output number 0 …; not of OA_PAIRED, OA_TARGETED */
+    int32_t *room;                /* scratch space of the task: [4·(max-length + alphabet)] */
 };
 
 struct oa_synthetic_task {
@@ -63,7 +69,7 @@ struct oa_synthetic_task {
     struct oa_size_range size[OA_SIZES];
     /* Why these sizes are inconsistent, or NULL. May be NULL. */
     const char *(*refuse)(const long *size);
-    long (*labels)(const long *size);   /* number of labels; NULL for OA_PAIRED */
+    long (*labels)(const long *size);   /* number of labels; NULL: there are none */
     double (*inputs)(const long *size); /* number of distinct inputs; may be infinite */
     double (*share)(const long *size);  /* acceptance rate of draws; NULL: 1 */
     /* Draws input and output into `e`; false: rejected by the rule. */

@@ -18,8 +18,17 @@ enum { TASKS = sizeof tasks / sizeof *tasks };
 
 const char *const oa_set_names[OA_DATA_SETS] = { "train", "valid", "test" };
 const char *const oa_size_names[OA_SIZES] = {
-    [OA_LEAST] = "min-length", [OA_MOST] = "max-length", [OA_ALPHABET] = "alphabet",
-    [OA_VALUES] = "values",    [OA_DEPTH] = "depth",     [OA_ARGUMENTS] = "arguments",
+    [OA_LEAST] = "min-length",
+    [OA_MOST] = "max-length",
+    [OA_ALPHABET] = "alphabet",
+    [OA_VALUES] = "values",
+    [OA_DEPTH] = "depth",
+    [OA_ARGUMENTS] = "arguments",
+    [OA_PAIRS] = "pairs",
+    [OA_COPIES] = "copies",
+    [OA_MOTIF] = "motif",
+    [OA_NOISE] = "noise",
+    [OA_NOISE_WORDS] = "noise-words",
 };
 
 static const double rarest = 1e-6; /* least acceptance rate: about a second per example */
