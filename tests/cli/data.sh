@@ -17,7 +17,7 @@ update_checksum() { # FOLDER: updates the checksum in data.json
 # Every task: its files, as many lines as were asked for, digests, all inputs different.
 expect 0 data list
 cp out list
-tasks=$(sed -n 's/^\([a-z]*\): .*/\1/p' list)
+tasks=$(sed -n 's/^\([a-z-]*\): .*/\1/p' list)
 [ "$(echo "$tasks" | wc -l)" -ge 8 ] || fail "only these tasks: $tasks"
 expect 0 data --help
 cp out page
@@ -39,9 +39,9 @@ for task in $tasks; do
         done
         if [ $suffix = tsv ]; then
             for part in train valid test; do
-                [ "$(head -n 1 $task/$part.tsv)" = "$(printf 'label\ttext')" ] || fail "the head of $task/$part.tsv"
+                head -n 1 $task/$part.tsv | grep -q "^\(label	text\|tokens	targets\)$" || fail "the head of $task/$part.tsv"
             done
-            awk -F '\t' 'FNR > 1 { print $2 }' $task/*.tsv >inputs
+            awk -F '\t' 'FNR == 1 { tokens = $1 == "tokens" } FNR > 1 { print tokens ? $1 : $2 }' $task/*.tsv >inputs
             tail -qn +2 $task/*.tsv | awk -F '\t' 'NF != 2 { exit 1 }' || fail "a line of $task has not two fields"
         elif [ $suffix = source ]; then
             cat $task/*.source >inputs
