@@ -35,7 +35,7 @@ bool oa_rows_are_targets(const struct oa_rows *rows, size_t row, int cell)
 }
 
 /* The next word from *s on, which is advanced past it; false: none is left. */
-static bool next_word(const char **s, const char *end, const char **word, size_t *length)
+static bool next_turn_word(const char **s, const char *end, const char **word, size_t *length)
 {
     while (*s < end && (**s == ' ' || **s == '\t'))
         ++*s;
@@ -55,7 +55,7 @@ void oa_add_targets(const char *s, size_t length, struct oa_text *out)
 {
     const char *word, *end = s + length;
     size_t n;
-    for (bool first = true; next_word(&s, end, &word, &n);)
+    for (bool first = true; next_turn_word(&s, end, &word, &n);)
         if (!is_no_target(word, n)) {
             oa_text_add(out, " ", !first);
             oa_text_add(out, word, n);
@@ -138,16 +138,16 @@ static enum oa_error add_aligned(struct turn_coding *k, size_t row)
     size_t n, length;
     const char *word, *tokens = oa_rows_cell(k->rows, row, 1, &n), *end = tokens + n;
     const char *targets = oa_rows_cell(k->rows, row, 2, &n), *last = targets + n;
-    while (next_word(&tokens, end, &word, &length)) {
+    while (next_turn_word(&tokens, end, &word, &length)) {
         int32_t id, goal = OA_IGNORED;
         OA_TRY(word_token(k, word, length, &id));
-        if (!next_word(&targets, last, &word, &length))
+        if (!next_turn_word(&targets, last, &word, &length))
             return refuse_alignment(k, "fewer targets than words");
         if (!is_no_target(word, length))
             OA_TRY(word_token(k, word, length, &goal));
         OA_TRY(add_token(k, id, goal));
     }
-    return next_word(&targets, last, &word, &length)
+    return next_turn_word(&targets, last, &word, &length)
                ? refuse_alignment(k, "more targets than words")
                : OA_OK;
 }

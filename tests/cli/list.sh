@@ -22,7 +22,7 @@ if command -v python3 >/dev/null; then
 import json, re
 parts = open("page").read().strip().split("\n\n")
 tasks = json.load(open("out"))
-assert len(parts) == len(tasks) == 8
+assert len(parts) == len(tasks) == 9
 for part, task in zip(parts, tasks):
     lines = [line.strip() for line in part.split("\n")]
     assert re.fullmatch(rf"{task['name']} +{re.escape(task['what'])}", lines[0]), lines[0]
