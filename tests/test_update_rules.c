@@ -317,6 +317,39 @@ static void muon_leaves_a_matrix_without_gradient(void **state)
         assert_true(x[i] == 0);
 }
 
+/* A plan counts five iterations of three products, 2 s²l + 2 s³ + 2 s²l FLOPs with the sides s ≤ l,
+ * and the elements of what is between: 12 passes of 1 to 3 FLOPs before and after, two in each
+ * iteration. Its memory is X, two squares, and two matrices of reals. */
+static void a_plan_counts_muon(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_device *d;
+    struct oa_options o;
+    struct oa_store store;
+    struct oa_parameter p = { .name = "decoder.layers.0.m",
+                              .dims = 2,
+                              .dim = { 96, 32 },
+                              .trainable = true,
+                              .matrix = true };
+    const double l = 96, s = 32, n = l * s;
+    oa_options_default(&o);
+    set_option(&o, "train.optimizer", "muon");
+    assert_int_equal(oa_device_open(c, OA_PRECISION_F32, true, &d), OA_OK);
+    oa_store_init(&store, d);
+    oa_store_add(&store, &p);
+    assert_int_equal(oa_store_allocate(&store, 1, true), OA_OK);
+    d->flops = 0;
+    oa_optimizer_step_at(&store, &o, 1, o.train_lr, 1);
+    double products = 5 * (4 * s * s * l + 2 * s * s * s);
+    double elements = 9 * n + 2 * n + 3 * n + 5 * (3 * s * s + 3 * n) + 3 * n;
+    assert_true(fabs(d->flops - products - elements) < 0.5);
+    assert_true(fabs((double)store.work.peak - 4 * (3 * n + 2 * s * s)) < 0.5);
+    oa_store_free(&store);
+    oa_device_close(d);
+    oa_close(c);
+}
+
 /* With a warm-up of the momentum, step t mixes with 0.85 + (0.95 − 0.85)·(t − 1)/N: of a steady
  * gradient the buffer has the share 1 − ∏ μ. */
 static void muon_momentum_rises(void **state)
@@ -555,6 +588,7 @@ int main(void)
         cmocka_unit_test(muon_maps_singular_values_by_the_quintic),
         cmocka_unit_test(muon_leaves_a_matrix_without_gradient),
         cmocka_unit_test(muon_momentum_rises),
+        cmocka_unit_test(a_plan_counts_muon),
         cmocka_unit_test(test_matrices_decay),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_copies_of_shards),

@@ -27,3 +27,13 @@ while read -r spec; do
     done
     echo "$spec: same bits"
 done <specs
+
+# Every update rule; a matrix of more numbers than one item has.
+for rule in sgd adafactor muon lion; do
+    for threads in 1 3; do
+        expect 0 train --config tiny.yaml --model.width 128 --train.optimizer $rule --train.steps 3 --train.batch 6 \
+            --threads $threads --out "run-$threads" --quiet
+    done
+    same run-1/model.safetensors run-3/model.safetensors
+    rm -r run-*
+done
