@@ -368,6 +368,19 @@ static void memorised_values_never_change(void **state)
               127 * 127, check_memory);
 }
 
+static void compression_is_refused_with_the_reason(void **state)
+{
+    struct oa_synthetic_plan plan;
+    const char *why;
+    const long none[OA_SIZES] = { 0 }, one[OA_DATA_SETS] = { 1, 0, 0 };
+    (void)state;
+    assert_int_equal(oa_synthetic_make_plan(context, "compression", none, one, 1, &plan),
+                     OA_ARGUMENT);
+    oa_last_error(context, &why);
+    assert_non_null(strstr(why, "by a network of its own"));
+    oa_clear_error(context);
+}
+
 static int open_all(void **state)
 {
     (void)state;
@@ -393,6 +406,7 @@ int main(void)
         cmocka_unit_test(fuzzy_recall_has_whole_values),
         cmocka_unit_test(copied_words_are_those_between_blanks),
         cmocka_unit_test(memorised_values_never_change),
+        cmocka_unit_test(compression_is_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -48,6 +48,12 @@ static enum oa_error find_synthetic(oa_context *c, const char *name,
         if (strcmp(names[i], name) == 0)
             return OA_OK;
     }
+    if (strcmp(name, "compression") == 0)
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "MAD's compression is not generated: it rebuilds a sequence from the output "
+            "at one token by a network of its own, and the targets of a decoder can look "
+            "at the sequence itself; see 'orthant data list' for the other five tasks");
     const char *near = oa_nearest(name, names, TASKS);
     return oa_fail(c, OA_ARGUMENT, "unknown task \"%.60s\"%s%s%s; see 'orthant data list'", name,
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");

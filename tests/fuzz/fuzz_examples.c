@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     const char *end = ends[data[0] % 5];
-    enum oa_answer answer = (enum oa_answer)(data[0] / 5 % 3);
+    enum oa_answer answer = (enum oa_answer)(data[0] / 5 % 4);
     int fd = fuzz_file(data + 2, size - 2, path);
     snprintf(name, sizeof name, "/tmp/fuzz_examples.%d.%s", (int)getpid(), end);
     unlink(name);
