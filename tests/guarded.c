@@ -153,6 +153,37 @@ static struct oa_linear_attention of_linear_attention(const struct oa_device *d,
     return s;
 }
 
+static struct oa_head_gate of_head_gate(const struct oa_device *d, const struct oa_head_gate *a)
+{
+    struct oa_head_gate s = *a;
+    FIX(x), FIX(z), FIX(y), FIX(dy), FIX(dx), FIX(dz);
+    return s;
+}
+
+static struct oa_recurrence of_recurrence(const struct oa_device *d, const struct oa_recurrence *a)
+{
+    struct oa_recurrence s = *a;
+    s.shape = of_shape(d, s.shape);
+    FIX(q), FIX(k), FIX(v), FIX(decay_logits), FIX(rate), FIX(beta_logits), FIX(o), FIX(d_o);
+    FIX(dq), FIX(dk), FIX(dv), FIX(d_decay_logits), FIX(d_beta_logits), FIX(d_rate), FIX(state);
+    return s;
+}
+
+static struct oa_row_map of_row_map(const struct oa_device *d, const struct oa_row_map *a)
+{
+    struct oa_row_map s = *a;
+    FIX(gain), FIX(x), FIX(y), FIX(dy), FIX(dx), FIX(dgain);
+    return s;
+}
+
+static struct oa_causal_conv of_causal_conv(const struct oa_device *d,
+                                            const struct oa_causal_conv *a)
+{
+    struct oa_causal_conv s = *a;
+    FIX(w), FIX(x), FIX(z), FIX(y), FIX(dy), FIX(dx), FIX(dw), FIX(state);
+    return s;
+}
+
 static struct oa_polynomial of_polynomial(const struct oa_device *d, const struct oa_polynomial *a)
 {
     struct oa_polynomial s = *a;

@@ -19,11 +19,7 @@ static const struct folder {
     int cases, steps;
 } folders[] = { { SOURCE_DIR "/tests/golden", 144, 62 },
                 { SOURCE_DIR "/tests/golden-relative", 40, 19 },
-                { SOURCE_DIR "/tests/golden-heads", 40, 21 } };
-
-/* Options of reference vectors that the program does not compute yet. */
-static const char *const absent[] = { "conv=",        "decay=",   "update=",
-                                      "map=identity", "map=unit", "map=hedgehog" };
+                { SOURCE_DIR "/tests/golden-heads", 61, 35 } };
 
 struct precision {
     const char *name;
@@ -35,20 +31,26 @@ static const struct precision f64 = { "f64", 1e-11 }, f32 = { "f32", 2e-5 },
 /* bf16 rounds activations to 8 bits. Features of both signs make denominators that nearly cancel,
  * which multiplies the rounding; a sketch is rounded and then raised to the fourth power; logits
  * and log features beyond 88 are off by 0.2; the size of a cosformer query with one positive
- * channel cancels; gradients of a few numbers are sums that cancel; so do those of entmax, whose
- * rows have few weights. */
+ * channel cancels; the norm of an output divides small outputs, and the roundings in them, by their
+ * size; gradients of a few numbers are sums that cancel; so do those of entmax, whose rows have few
+ * weights. */
 static const struct {
     const char *file, *tensor;
     double tolerance;
 } beyond_bf16[] = {
     { "block-local-causal-t5", "grad.query.weight", 0.036 },
+    { "conv-cross", "grad.memory", 0.032 },
+    { "conv-cross", "grad.query.conv", 0.039 },
+    { "conv-cross", "grad.value.weight", 0.098 },
     { "cosformer-causal", "grad.query.weight", 0.037 },
     { "cosformer-cross", "grad.query.weight", 0.61 },
     { "cosformer-cross", "grad.x", 0.4 },
     { "cosformer-default-length", "grad.query.weight", 0.037 },
+    { "deltanet", "grad.beta.bias", 0.045 },
+    { "deltanet", "grad.query.bias", 0.037 },
     { "entmax-cross-empty", "grad.query.weight", 0.038 },
     { "entmax-cross-empty", "grad.x", 0.035 },
-    { "qknorm-kv-jl-causal", "grad.query.weight", 0.032 },
+    { "gla", "grad.query.weight", 0.032 },
     { "groups-performer-mix", "grad.group.1.mix.theta", 0.14 },
     { "linear-cos-causal", "grad.key.weight", 0.091 },
     { "linear-cos-causal", "grad.output.weight", 0.049 },
@@ -65,6 +67,8 @@ static const struct {
     { "linear-power-causal", "grad.key.weight", 0.083 },
     { "linear-power-causal", "grad.query.weight", 0.083 },
     { "linear-power-causal", "grad.x", 0.087 },
+    { "linear-unit-cross-empty", "grad.query.weight", 0.14 },
+    { "linear-unit-cross-empty", "grad.x", 0.071 },
     { "mix-sigmoid", "grad.mix.theta", 0.3 },
     { "orthogonal-temperature", "grad.query.temperature", 0.043 },
     { "performer-large", "grad.key.weight", 0.29 },
@@ -79,6 +83,11 @@ static const struct {
     { "polysketch-causal", "grad.key.weight", 0.053 },
     { "polysketch-causal", "grad.query.weight", 0.093 },
     { "polysketch-causal", "grad.x", 0.072 },
+    { "qknorm-kv-jl-causal", "grad.query.weight", 0.032 },
+    { "retention", "grad.key.weight", 0.038 },
+    { "retention", "grad.output.norm.weight", 0.088 },
+    { "retention", "grad.query.weight", 0.052 },
+    { "retention", "grad.x", 0.055 },
     { "softmax-large", "grad.key.weight", 0.19 },
     { "softmax-large", "grad.query.weight", 0.19 },
     { "softmax-large", "grad.x", 0.13 },
@@ -196,19 +205,6 @@ static bool goes_by_steps(const struct oa_tensors *in)
            (oa_tensors_find(in, "memory") && !fitted);
 }
 
-static bool is_absent(const char *file, const struct oa_tensors *in)
-{
-    const char *spec = oa_tensors_metadata(in, "spec");
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
-        if (!strstr(spec, absent[i]))
-            continue;
-        print_message("%s is passed over: %s of \"%s\" is not computed yet\n", file, absent[i],
-                      spec);
-        return true;
-    }
-    return false;
-}
-
 static bool run_case(const struct folder *f, const char *file, const struct precision *p,
                      bool steps, double *worst)
 {
@@ -216,10 +212,6 @@ static bool run_case(const struct folder *f, const char *file, const struct prec
     snprintf(path, sizeof path, "%s/%s", f->path, file);
     struct oa_tensors *in, *out;
     assert_ok(oa_tensors_open(context, path, &in), file);
-    if (is_absent(file, in)) {
-        oa_tensors_close(in);
-        return false;
-    }
     check_language(file, in);
     if (steps && !goes_by_steps(in)) {
         oa_tensors_close(in);

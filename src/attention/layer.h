@@ -46,6 +46,8 @@ struct oa_group {
     long key_heads;                /* kv: heads of keys and values; normally shape.heads */
     /* Head options, or NULL: query.norm.weight … */
     struct oa_parameter *query_norm, *key_norm, *sink, *forget, *forget_bias, *gate, *gate_bias;
+    /* State updates (common/state_update.c), or NULL. */
+    struct oa_parameter *query_conv, *key_conv, *value_conv, *output_norm;
     struct oa_support support;
     int32_t *layout; /* block.layout as integers, for the support; updated before each use */
     struct oa_group *component; /* mixture */

@@ -161,7 +161,8 @@ enum oa_denominator {
     OA_DENOMINATOR_ADD,
     OA_DENOMINATOR_SIGN,
     OA_DENOMINATOR_CLAMP,
-    OA_DENOMINATOR_NONE
+    OA_DENOMINATOR_NONE,
+    OA_DENOMINATOR_CONSTANT /* ε, whatever the sum */
 };
 /* ADD: den + ε. SIGN: sign(den)·max(|den|, ε), sign(0) = +1. CLAMP: max(den, ε). A denominator of
  * exactly 0 gives 0. Where a clamp is active the denominator sends no gradient. */
@@ -196,6 +197,66 @@ struct oa_linear_attention {
      * earlier calls, if there are any (begun); on return with the shape's keys, the new ones. NULL:
      * no state. */
     void *state;
+    bool begun;
+};
+
+/* ---- rows of heads, mapped one by one (docs/attention.md: linear): formulas in cpu_row_maps.c
+ * ----
+ */
+
+enum oa_row_map_kind { OA_ROW_UNIT, OA_ROW_SILU_UNIT, OA_ROW_RMS, OA_ROW_HEDGEHOG };
+struct oa_row_map {
+    enum oa_row_map_kind kind;
+    long tokens, heads, width; /* x [tokens, heads·width]; HEDGEHOG: y [tokens, heads·2·width] */
+    double epsilon;            /* of UNIT, SILU_UNIT and RMS, under the root */
+    const void *gain;          /* RMS: real [width] */
+    const void *x;             /* act, as all rows here */
+    long ldx;
+    void *y;
+    long ldy;
+    const void *dy; /* like y */
+    void *dx;       /* like x, overwritten */
+    void *dgain;    /* real, added to; NULL: not wanted */
+};
+
+/* ---- causal convolution of each column, then z·σ(z): formulas in cpu_causal_conv.c ---- */
+
+struct oa_causal_conv {
+    long batch, length, cols, taps; /* W */
+    const void *w;                  /* real [cols, W] */
+    const void *x;                  /* act [B·length, cols] */
+    long ldx;
+    void *z, *y; /* act [B·length, cols], contiguous: before and after z·σ(z) */
+    const void *dy;
+    void *dx, *dw; /* act like x, overwritten; real, added to. NULL: not wanted */
+    void *state; /* decoding, B = 1: act [W − 1, cols], the rows before x; updated. NULL: zeros */
+};
+
+/* ---- state updates (docs/attention.md: linear with decay or update=delta): formulas in
+ * cpu_recurrence.c. Causal; keys are the queries' tokens ---- */
+
+enum oa_decay { OA_DECAY_NONE, OA_DECAY_FIXED, OA_DECAY_HEAD, OA_DECAY_CHANNEL };
+struct oa_recurrence {
+    struct oa_attention_shape shape;
+    long features;         /* r */
+    double scale;          /* of the outputs */
+    const void *q, *k, *v; /* act [B·T, H·r], [B·T, H·r], [B·T, H·V]; padded rows are never read */
+    long ldq, ldk, ldv;
+    enum oa_decay decay;
+    /* HEAD: act [B·T, H], ln γ = −e^rate·ln(1 + e^x); CHANNEL: act [B·T, H·r], ln γ = ln σ(x)/16;
+     * FIXED, of head h: γ = 1 − 2^(−5−h). */
+    const void *decay_logits;
+    long ld_decay;
+    const void *rate;        /* HEAD: real [H] */
+    const void *beta_logits; /* act [B·T, H], β = σ(x): the delta rule; NULL: plain sums */
+    long ld_beta;
+    void *o;
+    long ldo;
+    const void *d_o;
+    /* act, like what they are gradients of, overwritten (0 at padded rows); NULL: not wanted */
+    void *dq, *dk, *dv, *d_decay_logits, *d_beta_logits;
+    void *d_rate; /* real [H], added to */
+    void *state;  /* decoding: real [B, H, r, V], read if begun and updated; NULL: none */
     bool begun;
 };
 

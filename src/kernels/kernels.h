@@ -291,6 +291,25 @@ struct oa_kernels {
      * row real. */
     void (*decay_tile)(long rows, long cols, const int32_t *low, const int32_t *high,
                        const void *column, const void *row, void *x, long ldx);
+    /* State updates (cpu_recurrence.c). y real = scale·ln σ(x), x act; dx act =
+     * dy·scale·(1 − σ(x)), dy real. */
+    void (*log_sigmoid)(long n, double scale, const void *x, void *y);
+    void (*log_sigmoid_gradient)(long n, double scale, const void *x, const void *dy, void *dx);
+    void (*exp_difference)(long n, const void *a, const void *b,
+                           void *y); /* reals: y = e^{a − b} */
+    /* Real x [n, cols] ← (I − L)⁻¹ x, or with `transposed` (I − L)⁻ᵀ x; L: the part of a [n, n]
+     * below its diagonal, the rest is never read. */
+    void (*solve_unit_lower)(long n, long cols, bool transposed, const void *a, long lda, void *x,
+                             long ldx);
+    /* Reals q, k [rows, width], decays D [rows, width]: p_ij = Σ_c q_ic k_jc Π_{l=j+1…i} D_lc for
+     * j ≤ i, and, unless a is NULL, a_ij likewise with k_i for j < i; other elements of p and a
+     * stay. Gradient of the pairs j < i: dq_i += Σ_j dp_ij w_ij k_j, dleft_i += Σ_j da_ij w_ij k_j,
+     * dright_j += Σ_i w_ij (dp_ij q_i + da_ij k_i), w_ij the product of decays. work [width]. */
+    void (*decay_pairs)(long rows, long width, const void *decay, const void *q, const void *k,
+                        void *p, void *a, long ld, void *work);
+    void (*decay_pairs_gradient)(long rows, long width, const void *decay, const void *q,
+                                 const void *k, const void *dp, const void *da, long ld, void *dq,
+                                 void *dleft, void *dright, void *work);
     /* Real x ← x^degree; gradient: real x ← degree·x^{degree − 1}·g. degree ≥ 1, rows of a tile one
      * after the other. */
     void (*power)(long n, int degree, void *x);

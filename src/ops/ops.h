@@ -422,6 +422,26 @@ void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *
                                    oa_tensor *fq, oa_tensor *fk, const void *query_scale,
                                    const void *key_scale, oa_tensor *v, enum oa_denominator policy,
                                    double epsilon, oa_tensor *o);
+/* Rows of heads (device.h: oa_row_map), one by one; the second into o, with a gain [width]. */
+oa_tensor *oa_map_rows(oa_tape *t, oa_tensor *x, long heads, enum oa_row_map_kind kind,
+                       double epsilon);
+void oa_norm_heads(oa_tape *t, oa_tensor *x, long heads, struct oa_parameter *gain, double epsilon,
+                   oa_tensor *o);
+/* Causal convolution of the columns of sequences of `length` rows with w [cols, W], then z·σ(z).
+ * `follows`: with a state, x are the rows after those of earlier calls. NULL for NULL. */
+oa_tensor *oa_causal_conv_op(oa_tape *t, oa_tensor *x, long length, struct oa_parameter *w,
+                             bool follows);
+/* State updates (cpu_recurrence.c): scale·Sᵀq of the state S after each token. Causal. */
+struct oa_state_update {
+    double scale;
+    enum oa_decay decay;
+    oa_tensor *decay_logits;   /* HEAD: [B·T, H]; CHANNEL: [B·T, H·r]; else NULL */
+    struct oa_parameter *rate; /* HEAD: [H] */
+    bool delta;
+    oa_tensor *beta_logits; /* delta: [B·T, H] */
+};
+void oa_recurrence_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
+                      oa_tensor *k, oa_tensor *v, const struct oa_state_update *how, oa_tensor *o);
 void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
                       oa_tensor *k, oa_tensor *v, int degree, double scale, double bias,
                       oa_tensor *o);

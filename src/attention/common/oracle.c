@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Oracles: attention maps in double by the definitions, for tests and `attend --weights`, sharing
  * no code with the engines. */
+#include "attention/common/state_update.h"
 #include "attention/mechanism.h"
 
 #include <math.h>
@@ -115,6 +116,10 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
     OA_TRY(oracle_project_rows(g, in->memory ? in->memory : in->x, in->keys,
                                tie ? g->query : g->key, tie ? g->query_bias : g->key_bias,
                                g->key_heads, k));
+    if (g->query_conv) {
+        oa_oracle_conv(g, g->query_conv, in->queries, HK, K, q);
+        oa_oracle_conv(g, g->key_conv, in->keys, HK, K, k);
+    }
     oracle_norm_rows(g, g->query_norm, in->queries, q);
     oracle_norm_rows(g, g->key_norm, in->keys, k);
     for (long i = 0; i < in->queries; i++) {

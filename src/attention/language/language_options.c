@@ -12,7 +12,16 @@
 static const struct {
     const char *name, *mechanism, *options;
     bool mixes; /* may be a component of a mixture */
-} aliases[] = { { "fixed-random", "random", "frozen", true }, { "mqa", "softmax", "kv=1", false } };
+} aliases[] = {
+    { "fixed-random", "random", "frozen", true },
+    { "mqa", "softmax", "kv=1", false },
+    { "hedgehog", "linear", "map=hedgehog", false },
+    { "retention", "linear", "map=identity, decay=fixed, gate=swish", false },
+    { "gla", "linear", "map=identity, decay=channel, gate=swish", false },
+    { "deltanet", "linear", "map=unit, conv=4, update=delta", false },
+    { "gated-deltanet", "linear", "map=unit, conv=4, decay=head, update=delta, gate=swish", false },
+    { "kda", "linear", "map=unit, conv=4, decay=channel, update=delta, gate=channel", false },
+};
 #define ALIASES ((int)(sizeof aliases / sizeof aliases[0]))
 
 const char oa_raganato[] =

@@ -2,8 +2,10 @@
  * The attention map of a layer by the oracles of its mechanisms, and its output recomputed from
  * that map: A V through the output projection, which verifies that the map is the one the layer
  * used. */
+#include "attention/common/state_update.h"
 #include "attention/mechanism.h"
 
+#include <math.h>
 #include <string.h>
 
 enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle *in, double *map)
@@ -59,7 +61,19 @@ static enum oa_error layer_map_project(const struct oa_layer *l, const struct oa
     return e;
 }
 
-/* Row i of a group: o = Σ_j A_ij v_j times its gate, values [S, N·V]. */
+/* A head's row o [V] through output.norm. */
+static void layer_map_norm(const struct oa_group *g, double *o)
+{
+    long V = g->shape.value_width;
+    double sum = 0;
+    for (long c = 0; c < V; c++)
+        sum += o[c] * o[c];
+    for (long c = 0; c < V; c++)
+        o[c] *=
+            oa_parameter_at(g, g->output_norm, c) / sqrt(sum / (double)V + OA_OUTPUT_NORM_EPSILON);
+}
+
+/* Row i of a group: o = Σ_j A_ij v_j, normalised and times its gate, values [S, N·V]. */
 static void layer_map_mix_row(const struct oa_group *g, const struct oa_oracle *in,
                               const double *map, const double *values, long i, double *o)
 {
@@ -72,8 +86,11 @@ static void layer_map_mix_row(const struct oa_group *g, const struct oa_oracle *
         for (long j = 0; j < in->keys; j++)
             if (row[j] != 0)
                 o[c] += row[j] * column[j * N * V];
-        o[c] *= oa_oracle_gate(g, x, c);
     }
+    for (long c = 0; c < H * V && g->output_norm; c += V)
+        layer_map_norm(g, o + c);
+    for (long c = 0; c < H * V; c++)
+        o[c] *= oa_oracle_gate(g, x, c);
 }
 
 /* Values of row i, for mechanisms with their own. */
@@ -96,6 +113,9 @@ static enum oa_error layer_map_group(const struct oa_layer *l, const struct oa_g
     enum oa_error e = values ? OA_OK : OA_NO_MEMORY;
     if (e == OA_OK && !g->mechanism->values)
         e = layer_map_project(l, g->value, g->value_bias, source, in->keys, values);
+    if (e == OA_OK && g->value_conv)
+        oa_oracle_conv(g, g->value_conv, in->keys, g->value_conv->dim[0], g->shape.value_width,
+                       values);
     for (long i = 0; i < in->queries && e == OA_OK; i++) {
         if (g->mechanism->values)
             layer_map_values(g, source, in, i, values);

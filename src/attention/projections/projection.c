@@ -287,6 +287,11 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
     *k = one ? *q
              : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key,
                             tie ? g->query_bias : g->key_bias);
+    if (g->query_conv) {
+        *q = oa_causal_conv_op(t, *q, in->queries, g->query_conv, true);
+        *k = oa_causal_conv_op(t, *k, keys, g->key_conv, !g->shape.cross);
+        one = false;
+    }
     one = one && !g->query_norm; /* with gains of their own they differ */
     *q = projection_norm(t, g, *q, H, g->query_norm);
     *k = one ? *q : projection_norm(t, g, *k, N, g->key_norm);

@@ -7,36 +7,54 @@
 enum oa_error oa_cpu_state_open(struct oa_device *d)
 {
     oa_context *c = d->context;
+    enum oa_precision p = d->numbers.precision;
     d->cpu = oa_alloc(c, sizeof *d->cpu);
-    if (d->cpu)
-        oa_kernels_init(&d->cpu->kernels, d->numbers.precision, oa_context_isa(c),
-                        oa_context_cpu(c));
-    return oa_status(c);
+    if (!d->cpu)
+        return oa_status(c);
+    oa_kernels_init(&d->cpu->kernels, p, oa_context_isa(c), oa_context_cpu(c));
+    oa_kernels_init(&d->cpu->real_kernels, p == OA_PRECISION_BF16 ? OA_PRECISION_F32 : p,
+                    oa_context_isa(c), oa_context_cpu(c));
+    return OA_OK;
+}
+
+/* One state a worker, or NULL after a recorded failure; those there are may be closed. */
+static struct oa_gemm_state **open_gemm_states(oa_context *c, const struct oa_kernels *k)
+{
+    int workers = oa_thread_count(c);
+    struct oa_gemm_state **states = oa_alloc(c, (size_t)workers * sizeof *states);
+    for (int i = 0; states && i < workers && oa_status(c) == OA_OK; i++)
+        states[i] = k->gemm_open(c, k->precision);
+    return states;
+}
+
+static void close_gemm_states(oa_context *c, const struct oa_kernels *k,
+                              struct oa_gemm_state **states)
+{
+    for (int i = 0; states && i < oa_thread_count(c); i++)
+        if (states[i])
+            k->gemm_close(states[i]);
+    oa_free(states);
 }
 
 static enum oa_error cpu_open(struct oa_device *d)
 {
-    int workers = oa_thread_count(d->context);
     OA_TRY(oa_cpu_state_open(d));
-    d->cpu->gemm = oa_alloc(d->context, (size_t)workers * sizeof *d->cpu->gemm);
-    if (!d->cpu->gemm)
-        return oa_status(d->context);
-    for (int i = 0; i < workers; i++) {
-        d->cpu->gemm[i] = d->cpu->kernels.gemm_open(d->context, d->cpu->kernels.precision);
-        if (!d->cpu->gemm[i])
-            return oa_status(d->context);
-    }
-    return OA_OK;
+    struct oa_cpu_state *s = d->cpu;
+    s->gemm = open_gemm_states(d->context, &s->kernels);
+    s->real_gemm = s->kernels.act == s->kernels.real
+                       ? s->gemm
+                       : open_gemm_states(d->context, &s->real_kernels);
+    return oa_status(d->context);
 }
 
 void oa_cpu_state_close(struct oa_device *d)
 {
-    for (int i = 0; d->cpu && d->cpu->gemm && i < oa_thread_count(d->context); i++)
-        if (d->cpu->gemm[i])
-            d->cpu->kernels.gemm_close(d->cpu->gemm[i]);
-    if (d->cpu)
-        oa_free(d->cpu->gemm);
-    oa_free(d->cpu);
+    struct oa_cpu_state *s = d->cpu;
+    if (s && s->real_gemm != s->gemm)
+        close_gemm_states(d->context, &s->real_kernels, s->real_gemm);
+    if (s)
+        close_gemm_states(d->context, &s->kernels, s->gemm);
+    oa_free(s);
 }
 
 static void cpu_settle(struct oa_device *d)
@@ -44,6 +62,8 @@ static void cpu_settle(struct oa_device *d)
     oa_scratch_share(d->context);
     if (d->cpu->kernels.gemm_share)
         d->cpu->kernels.gemm_share(d->cpu->gemm, oa_thread_count(d->context));
+    if (d->cpu->real_gemm != d->cpu->gemm && d->cpu->real_kernels.gemm_share)
+        d->cpu->real_kernels.gemm_share(d->cpu->real_gemm, oa_thread_count(d->context));
 }
 
 /* ---- memory ---- */

@@ -14,6 +14,9 @@ struct oa_cpu_state {
     struct oa_gemm_state *
         *gemm; /* one per worker; NULL on the plan device, which only needs block sizes */
     unsigned long products; /* that were cut into parts */
+    /* Of engines that compute on reals throughout: those above, but where acts are bf16, of f32. */
+    struct oa_kernels real_kernels;
+    struct oa_gemm_state **real_gemm;
 };
 enum oa_error oa_cpu_state_open(struct oa_device *d); /* d->cpu, without states */
 void oa_cpu_state_close(
@@ -43,6 +46,13 @@ static inline uint64_t oa_dropout_stride(long cols)
 static inline long oa_loss_rows(const struct oa_linear_loss *a)
 {
     return oa_max(1, oa_min(a->rows, 64L * 1024 * 1024 / a->vocabulary));
+}
+
+/* Scratch of the backward pass: the gradient of the gain by each item of rows. */
+static inline size_t oa_row_map_partials(const struct oa_device *d, const struct oa_row_map *a)
+{
+    long items = oa_blocks(a->tokens, oa_item_rows(a->heads * a->width));
+    return (size_t)(items * a->width) * d->numbers.real_size;
 }
 
 /* Scratch of the backward pass: one row of sums for each (b,h), where tokens share their logits. */

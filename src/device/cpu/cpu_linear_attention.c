@@ -45,6 +45,8 @@ double oa_guarded_denominator(enum oa_denominator p, double epsilon, double den)
         return fabs(den) >= epsilon ? den : den < 0 ? -epsilon : epsilon;
     case OA_DENOMINATOR_CLAMP:
         return den < epsilon ? epsilon : den;
+    case OA_DENOMINATOR_CONSTANT:
+        return epsilon;
     default:
         return den;
     }

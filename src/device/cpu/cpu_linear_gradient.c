@@ -10,6 +10,8 @@ static bool is_clamped(const struct oa_linear_work *w, long i, double den)
 {
     double epsilon = oa_linear_epsilon(w, i),
            limit = w->d->cpu->kernels.real == OA_F64 ? epsilon : (double)(float)epsilon;
+    if (w->a->policy == OA_DENOMINATOR_CONSTANT)
+        return true;
     if (w->a->policy == OA_DENOMINATOR_SIGN)
         return fabs(den) <= limit;
     return w->a->policy == OA_DENOMINATOR_CLAMP && den <= limit;

@@ -4,6 +4,7 @@
  * operation as if no cache outlived it. An elementwise function counts one FLOP per element. */
 #include "device/cpu/cpu_logits.h"
 #include "device/cpu/cpu_panels.h"
+#include "device/cpu/cpu_recurrence.h"
 
 /* The parameters of the functions here are those of operations.def. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -572,6 +573,68 @@ static void plan_linear_attention_gradient(struct oa_device *d, const struct oa_
     take_key_gradients(d, &a->shape, a->squared_width ? a->squared_width : a->features, a->dfk,
                        a->dv);
     add_work(d, 2.5 * linear_flops(a), 2.5 * linear_bytes(d, a));
+}
+
+/* Of a row in its chunk: pairs and what they weigh, the state read and added to; the delta rule
+ * adds pairs of keys, the solution, and the state read by keys. Decays by channel multiply rows. */
+static double recurrence_flops(const struct oa_recurrence *a)
+{
+    const struct oa_attention_shape *s = &a->shape;
+    double r = (double)a->features, v = (double)s->value_width,
+           chunk = (double)oa_min(OA_RECURRENCE_CHUNK, s->queries);
+    double each = 2 * chunk * (r + v) + 4 * r * v;
+    if (a->beta_logits)
+        each += chunk * (2 * r + v) + 2 * r * v;
+    if (a->decay == OA_DECAY_CHANNEL)
+        each += 12 * r;
+    return (double)(s->batch * s->heads * s->queries) * each;
+}
+
+static double recurrence_bytes(const struct oa_device *d, const struct oa_recurrence *a)
+{
+    const struct oa_attention_shape *s = &a->shape;
+    double r = (double)a->features, v = (double)s->value_width,
+           rows = (double)(s->batch * s->heads * s->queries),
+           logits = (a->decay == OA_DECAY_CHANNEL ? r : a->decay == OA_DECAY_HEAD) +
+                    (a->beta_logits != NULL);
+    double state = a->state ? 2 * (double)(s->batch * s->heads) * r * v : 0;
+    return act_bytes(d, rows * (2 * r + 2 * v + logits)) + real_bytes(d, state);
+}
+
+static void plan_recurrence(struct oa_device *d, const struct oa_recurrence *a)
+{
+    add_work(d, recurrence_flops(a), recurrence_bytes(d, a));
+}
+
+static void plan_recurrence_gradient(struct oa_device *d, const struct oa_recurrence *a)
+{
+    if (a->d_rate)
+        take_scratch(d, (size_t)(a->shape.batch * a->shape.heads) * d->numbers.real_size);
+    add_work(d, 3 * recurrence_flops(a), 2.5 * recurrence_bytes(d, a));
+}
+
+static void plan_map_rows(struct oa_device *d, const struct oa_row_map *a)
+{
+    add_elements(d, a->tokens * a->heads * a->width, a->kind == OA_ROW_HEDGEHOG ? 8 : 4,
+                 a->kind == OA_ROW_HEDGEHOG ? 3 : 2, 0);
+}
+
+static void plan_map_rows_gradient(struct oa_device *d, const struct oa_row_map *a)
+{
+    if (a->dgain)
+        take_scratch(d, oa_row_map_partials(d, a));
+    add_elements(d, a->tokens * a->heads * a->width, a->kind == OA_ROW_HEDGEHOG ? 10 : 8,
+                 a->kind == OA_ROW_HEDGEHOG ? 5 : 3, 0);
+}
+
+static void plan_causal_conv(struct oa_device *d, const struct oa_causal_conv *a)
+{
+    add_elements(d, a->batch * a->length * a->cols, 2 * (double)a->taps + 2, 3, 0);
+}
+
+static void plan_causal_conv_gradient(struct oa_device *d, const struct oa_causal_conv *a)
+{
+    add_elements(d, a->batch * a->length * a->cols, 4 * (double)a->taps + 4, 4, 0);
 }
 
 static void plan_polynomial(struct oa_device *d, const struct oa_polynomial *a)

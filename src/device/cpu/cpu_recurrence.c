@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * State updates: attention as a state S [r, V] that every token changes and then reads,
+ *
+ *     S ← γ_t ⊙ S                           decay, of rows of S (FIXED, HEAD: one number for all)
+ *     S ← S + k_t v_tᵀ                      plain sums, or
+ *     S ← S + β_t k_t (v_t − Sᵀ k_t)ᵀ       the delta rule: replaces what k_t has in S
+ *     o_t = scale·Sᵀ q_t
+ *
+ * (Sun et al. 2023, arXiv 2307.08621; Yang et al. 2024, arXiv 2312.06635 and 2406.06484; delta with
+ * decay: arXiv 2412.06464). Chunk by chunk, so that the matrix units have work. With
+ * b_t = Σ_{l ≤ t} ln γ_l in the chunk, S_0 the state before it and u_t the vector that token t adds
+ * to S with its key (v_t, or β_t(v_t − Sᵀk_t)),
+ *
+ *     S_t = e^{b_t} ⊙ S_0 + Σ_{j ≤ t} (e^{b_t − b_j} ⊙ k_j) u_jᵀ
+ *     o_t = (e^{b_t} ⊙ q_t)ᵀ S_0 + Σ_{j ≤ t} P_tj u_j,    P_tj = q_tᵀ(e^{b_t − b_j} ⊙ k_j), q
+ * scaled (I + A) U = β(V − (e^b ⊙ K) S_0),                  A_tj = β_t k_tᵀ(e^{b_t − b_j} ⊙ k_j), j
+ * < t:
+ *
+ * the WY form of the product of the factors I − β k kᵀ. Exponents of pairs are b_t − b_j ≤ 0. For
+ * decays by channel they do not factor over a whole chunk without overflow: rows go in blocks of
+ * 16, relative to the row before the block towards rows before it, and one by one inside. Nothing
+ * that row t reads depends on a later token, to the last bit: later rows meet zeros of P and A.
+ *
+ * Backward, chunks from the last to the first, with dS the gradient of the state after the chunk
+ * (states before chunks and U of all of them: a forward pass again):
+ *
+ *     dU = Pᵀ dO + (e^{b_C − b} ⊙ K) dS,    dP = dO Uᵀ, j ≤ t
+ *     dR = (I + A)⁻ᵀ dU,   W = β dR (dU without β),   da = −W Uᵀ, j < t (of A without β)
+ *     dv = W,   d(logit of β_t) = (dR_t·u_t)(1 − β_t)
+ *     dq_t = e^{b_t} ⊙ S_0 dO_t + Σ_j dP_tj e^{b_t − b_j} ⊙ k_j
+ *     dk_t = −e^{b_t} ⊙ S_0 W_t + Σ_j da_tj e^{b_t − b_j} ⊙ k_j                              (left)
+ *          + e^{b_C − b_t} ⊙ dS u_t + Σ_i e^{b_i − b_t} ⊙ (dP_it q_i + da_it k_i) (right) dS_0 =
+ * e^{b_C} ⊙ dS + (e^b ⊙ Q)ᵀ dO − (e^b ⊙ K)ᵀ W
+ *
+ * b_t multiplies what is to its left and divides what is to its right: db = q ⊙ dq + k ⊙ dk_left −
+ * k ⊙ dk_right, where P_tt, which has no decay, is left out of both; b_C adds Σ_t k ⊙ e^{b_C − b} ⊙
+ * dS u_t + e^{b_C} ⊙ Σ_V S_0 dS; and d ln γ_l is the sum of db over t ≥ l.
+ *
+ * All numbers inside are reals. An item is a (b,h). Memory a worker: O(chunk·(r + V + chunk) +
+ * r·V), backward T·V + T·r·V/chunk more. */
+#include "device/cpu/cpu_recurrence.h"
+
+#include "device/cpu/cpu_logits.h"
+
+#include <string.h>
+
+static void recurrence_outputs(struct oa_recurrence_work *w)
+{
+    long n = w->padded, v = w->v;
+    oa_recurrence_product(w, &(struct oa_gemm){ .m = n, .n = v, .k = w->r }, w->query_left,
+                          w->state, w->rows_sum);
+    oa_recurrence_product(w, &(struct oa_gemm){ .m = n, .n = v, .k = n, .accumulate = true },
+                          w->pairs, w->u, w->rows_sum);
+    oa_recurrence_store(w, w->rows_sum, w->a->ldo, v, w->a->o);
+}
+
+static void recurrence_item(void *argument, long item, const struct oa_worker *worker)
+{
+    struct oa_recurrence_work w;
+    oa_recurrence_open(&w, argument, item, worker);
+    for (long i0 = 0; !w.failed && i0 < w.a->shape.queries; i0 += OA_RECURRENCE_CHUNK) {
+        oa_recurrence_go_to(&w, i0);
+        if (w.rows > 0) {
+            oa_recurrence_values(&w);
+            recurrence_outputs(&w);
+            oa_recurrence_advance(&w);
+        } else
+            oa_recurrence_store(&w, w.rows_sum, w.a->ldo, w.v, w.a->o);
+    }
+}
+
+void oa_cpu_recurrence(struct oa_device *d, const struct oa_recurrence *a)
+{
+    struct oa_recurrence_call f = { .d = d, .a = a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, recurrence_item, &f);
+}
