@@ -86,7 +86,8 @@ struct oa_layer_input {
     struct oa_state *state;  /* decoding: of each group of the layer (oa_layer_state_open); NULL:
                                 whole    sequences */
     /* [B] decoding batch of sequences of equal length, or NULL. In cross-attention `memory` is
-     * NULL, as each row has its own, and rows may share a state after the first call. */
+     * NULL, as each row has its own, and rows may share a state after the first call (unless
+     * oa_layer_state_follows_queries). */
     const struct oa_layer_row *rows;
     /* For one sequence of such a batch: the shared projections, or NULL. */
     struct oa_shared_rows *shared;
@@ -238,6 +239,9 @@ void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
 void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s);
 enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from,
                                   struct oa_state *to);
+/* Whether a state of cross-attention depends on earlier queries, and not on the memory alone: then
+ * rows of a decoding batch cannot share it. */
+bool oa_layer_state_follows_queries(const struct oa_layer *l);
 /* Numbers needed by later tokens. */
 double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s);
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in);

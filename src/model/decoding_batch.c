@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batched decoding. A row has a slot with its self-attention state, and one with the
- * cross-attention state of its source, which rows may share. Sources are encoded one by one:
+ * cross-attention state of its source, which rows may share unless it depends on the row's tokens,
+ * too (a convolution of queries): then it goes with the self-attention state. Sources are encoded one by one:
  * results do not depend on the lengths of others. */
 #include "model/source.h"
 
@@ -187,6 +188,15 @@ static int batch_free_slot(const struct oa_decoding_batch *r, int made)
     return -1;
 }
 
+static bool batch_shares_cross(const struct oa_decoding_batch *r)
+{
+    const struct oa_stack *s = &r->model->decoder;
+    for (long i = 0; s->shape.cross && i < s->shape.layers; i++)
+        if (oa_layer_state_follows_queries(&s->block[i].cross))
+            return false;
+    return true;
+}
+
 /* The first continuation of a row takes its slot, further ones get copies. kept: slots of the new
  * rows; −1: not yet assigned. */
 static enum oa_error batch_assign_slots(struct oa_decoding_batch *r, const int *from, int rows)
@@ -203,6 +213,11 @@ static enum oa_error batch_assign_slots(struct oa_decoding_batch *r, const int *
         int slot = batch_free_slot(r, rows), was = r->self[from[i]];
         struct oa_stack_state source = { .self = r->slot[was].self },
                               target = { .self = r->slot[slot].self };
+        if (!batch_shares_cross(r)) {
+            source.cross = r->slot[was].cross;
+            target.cross = r->slot[slot].cross;
+            r->source_length[slot] = r->source_length[was];
+        }
         OA_TRY(oa_stack_state_copy(&r->model->decoder, &source, &target));
         r->kept[i] = slot;
     }
@@ -220,7 +235,7 @@ enum oa_error oa_decoding_batch_choose(struct oa_decoding_batch *r, const int *f
     for (int i = 0; i < rows; i++)
         r->self[i] = r->kept[i];
     for (int i = 0; i < rows; i++)
-        r->kept[i] = r->cross[from[i]];
+        r->kept[i] = batch_shares_cross(r) ? r->cross[from[i]] : r->self[i];
     for (int i = 0; i < rows; i++)
         r->cross[i] = r->kept[i];
     r->rows = rows;

@@ -290,14 +290,14 @@ static unsigned measure_properties(const struct claims_subject *s)
     return holds | (s->m->self_only ? 0u : OA_CAN_CROSS);
 }
 
-/* The claims of a copy of the table with default options. */
+/* The claims of a copy of the table with default options; order with any, as it is measured. */
 static unsigned default_claims(const struct claims_subject *s, const struct oa_mechanism *m)
 {
     struct oa_spec spec;
     unsigned claims = 0;
     if (oa_spec_parse(s->p->context, s->text, &spec) == OA_OK) {
         spec.layer[0].group[0].atom.mechanism = m;
-        claims = oa_atom_capabilities(&spec.layer[0].group[0].atom);
+        claims = oa_atom_capabilities(&spec.layer[0].group[0].atom) | (m->can & OA_ORDER);
     }
     oa_spec_free(&spec);
     return claims;

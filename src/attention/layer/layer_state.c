@@ -63,6 +63,14 @@ enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_stat
     return OA_OK;
 }
 
+bool oa_layer_state_follows_queries(const struct oa_layer *l)
+{
+    for (int g = 0; g < l->groups; g++)
+        if (l->group[g].query_conv && l->group[g].query_conv->dim[1] > 1)
+            return true;
+    return false;
+}
+
 double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s)
 {
     double sum = 0;

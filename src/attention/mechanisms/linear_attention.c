@@ -330,8 +330,8 @@ static unsigned linear_attention_can_with(const struct oa_atom *a)
         can &= ~(unsigned)OA_CAN_CROSS;
     if (oa_atom_is(a, "update", "delta"))
         can &= ~(unsigned)OA_POSITIVE;
-    if (oa_state_decays(a) || oa_atom_int(a, "conv", 0) > 0)
-        can |= OA_ORDER;
+    if (!oa_state_decays(a) && oa_atom_int(a, "conv", 0) == 0)
+        can &= ~(unsigned)OA_ORDER;
     return can;
 }
 
@@ -358,7 +358,7 @@ const struct oa_mechanism oa_mechanism_linear = {
     .state = "r(V + 1) + 1, constant in t; with decay or update=delta r·V; with conv W − 1 rows of "
              "queries, keys and values more",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
-           OA_POSITIVE | OA_AVERAGES,
+           OA_POSITIVE | OA_AVERAGES | OA_ORDER,
     .can_with = linear_attention_can_with,
     .arguments = arguments,
     .clash = linear_attention_clash,

@@ -19,7 +19,8 @@
  * the WY form of the product of the factors I − β k kᵀ. Exponents of pairs are b_t − b_j ≤ 0. For
  * decays by channel they do not factor over a whole chunk without overflow: rows go in blocks of
  * 16, relative to the row before the block towards rows before it, and one by one inside. Nothing
- * that row t reads depends on a later token, to the last bit: later rows meet zeros of P and A.
+ * that row t reads depends on a later token, to the last bit, as long as U is finite: later rows
+ * meet zeros of P and A.
  *
  * Backward, chunks from the last to the first, with dS the gradient of the state after the chunk
  * (states before chunks and U of all of them: a forward pass again):

@@ -357,13 +357,13 @@ static void recurrence_gradient_item(void *argument, long item, const struct oa_
     keep_states(&g);
     memset(g.d_state, 0, (size_t)(g.w.r * g.w.v) * g.w.d->numbers.real_size);
     long last = (oa_blocks(g.w.tokens, OA_RECURRENCE_CHUNK) - 1) * OA_RECURRENCE_CHUNK;
-    for (long i0 = last + OA_RECURRENCE_CHUNK; i0 < f->a->shape.queries; i0 += OA_RECURRENCE_CHUNK)
-        clear_gradients(&g, i0);
     for (long i0 = last; i0 >= 0; i0 -= OA_RECURRENCE_CHUNK) {
-        if (i0 < last)
+        if (i0 < last) /* keep_states went to the last one */
             oa_recurrence_go_to(&g.w, i0);
         chunk_gradients(&g, f);
     }
+    for (long i0 = last + OA_RECURRENCE_CHUNK; i0 < f->a->shape.queries; i0 += OA_RECURRENCE_CHUNK)
+        clear_gradients(&g, i0);
 }
 
 void oa_cpu_recurrence_gradient(struct oa_device *d, const struct oa_recurrence *a)
