@@ -160,6 +160,14 @@ static struct oa_head_gate of_head_gate(const struct oa_device *d, const struct 
     return s;
 }
 
+static struct oa_head_repeat of_head_repeat(const struct oa_device *d,
+                                            const struct oa_head_repeat *a)
+{
+    struct oa_head_repeat s = *a;
+    FIX(x), FIX(y), FIX(dy), FIX(dx);
+    return s;
+}
+
 static struct oa_recurrence of_recurrence(const struct oa_device *d, const struct oa_recurrence *a)
 {
     struct oa_recurrence s = *a;
