@@ -19,8 +19,8 @@
  * the WY form of the product of the factors I − β k kᵀ. Exponents of pairs are b_t − b_j ≤ 0. For
  * decays by channel they do not factor over a whole chunk without overflow: rows go in blocks of
  * 16, relative to the row before the block towards rows before it, and one by one inside. Nothing
- * that row t reads depends on a later token, to the last bit, as long as U is finite: later rows
- * meet zeros of P and A.
+ * that row t reads depends on a later token, to the last bit. The delta rule can overflow, and a
+ * zero of P times infinity is not 0: there products end at the row itself.
  *
  * Backward, chunks from the last to the first, with dS the gradient of the state after the chunk
  * (states before chunks and U of all of them: a forward pass again):
@@ -45,13 +45,31 @@
 
 #include <string.h>
 
+/* w->rows_sum += P U of the rows of a block at i0, of which row i reads rows j ≤ i only. */
+static void add_block_pairs(struct oa_recurrence_work *w, long i0)
+{
+    long n = w->padded, v = w->v;
+    void *rows = oa_real_at(w->d, w->rows_sum, i0 * v);
+    struct oa_gemm g = { .m = OA_RECURRENCE_BLOCK, .n = v, .k = i0, .lda = n, .accumulate = true };
+    if (i0 > 0)
+        oa_recurrence_product(w, &g, oa_real_at(w->d, w->pairs, i0 * n), w->u, rows);
+    for (long i = i0; i < i0 + OA_RECURRENCE_BLOCK; i++)
+        for (long j = i0; j <= i; j++)
+            w->k->axpy(v, oa_real_get(w->d, w->pairs, i * n + j), oa_real_at(w->d, w->u, j * v),
+                       oa_real_at(w->d, w->rows_sum, i * v));
+}
+
 static void recurrence_outputs(struct oa_recurrence_work *w)
 {
     long n = w->padded, v = w->v;
     oa_recurrence_product(w, &(struct oa_gemm){ .m = n, .n = v, .k = w->r }, w->query_left,
                           w->state, w->rows_sum);
-    oa_recurrence_product(w, &(struct oa_gemm){ .m = n, .n = v, .k = n, .accumulate = true },
-                          w->pairs, w->u, w->rows_sum);
+    if (w->a->beta_logits)
+        for (long i0 = 0; i0 < n; i0 += OA_RECURRENCE_BLOCK)
+            add_block_pairs(w, i0);
+    else
+        oa_recurrence_product(w, &(struct oa_gemm){ .m = n, .n = v, .k = n, .accumulate = true },
+                              w->pairs, w->u, w->rows_sum);
     oa_recurrence_store(w, w->rows_sum, w->a->ldo, v, w->a->o);
 }
 
