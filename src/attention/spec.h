@@ -189,7 +189,8 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 bool oa_atom_divides_signed(const struct oa_atom *a);
 /* Adds notes, one per line: attention dropout without weights to drop. */
 void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_text *out);
-/* The same, and bf16 where rounding decides the result, for the valid attention `text` of a model
+/* The same, bf16 where rounding decides the result, and states that can grow without bound, for the
+ * valid attention `text` of a model
  * with the stacks `has`. */
 enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has,
                                  const struct oa_options *o, struct oa_text *out);

@@ -130,7 +130,8 @@ enum oa_error oa_explanation_open_layer(struct oa_explanation *s, int index)
 /* Is it a parameter of the group with this prefix? The output projection belongs to no group. */
 static bool is_parameter_of_group(const struct oa_parameter *p, const char *prefix)
 {
-    return strncmp(p->name, prefix, strlen(prefix)) == 0 && strncmp(p->name, "output.", 7) != 0;
+    return strncmp(p->name, prefix, strlen(prefix)) == 0 && strcmp(p->name, "output.weight") != 0 &&
+           strcmp(p->name, "output.bias") != 0;
 }
 
 void oa_explanation_count_parameters(const struct oa_explanation *s, const char *prefix,

@@ -348,12 +348,30 @@ static void add_option_description(struct oa_text *out, const char *name,
     oa_text_printf(out, ".");
 }
 
+/* Of head options, or of those that only `linear` has: state updates. */
+static void add_option_descriptions(struct oa_text *out, bool of_heads)
+{
+    const char *between = "";
+    for (int i = 0; oa_head_text_at(i); i++) {
+        char key[16];
+        const char *option = oa_head_text_option(i);
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(option, "="), option);
+        if (of_heads != (find_argument(head_arguments, key) != NULL))
+            continue;
+        oa_text_printf(out, "%s", between);
+        add_option_description(out, option, oa_head_text_at(i));
+        between = "\n";
+    }
+}
+
 static void add_head_descriptions(struct oa_text *out)
 {
-    for (int i = 0; oa_head_text_at(i); i++) {
-        oa_text_printf(out, "%s", i ? "\n" : "");
-        add_option_description(out, oa_head_text_option(i), oa_head_text_at(i));
-    }
+    add_option_descriptions(out, true);
+}
+
+static void add_state_descriptions(struct oa_text *out)
+{
+    add_option_descriptions(out, false);
 }
 
 static void add_relative_options(struct oa_text *out)
@@ -390,6 +408,7 @@ enum oa_error oa_attention_list_markdown(oa_context *c, struct oa_text *out)
                   { "{{projections}}", add_projections },
                   { "{{head options}}", add_head_options },
                   { "{{head descriptions}}", add_head_descriptions },
+                  { "{{state descriptions}}", add_state_descriptions },
                   { "{{relative options}}", add_relative_options },
                   { "{{relative positions}}", add_relative_positions },
                   { "{{mechanism table}}", add_mechanism_table },

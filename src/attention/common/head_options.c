@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The head options of every mechanism that lists them (docs/attention.md, Head options): checks,
- * parameters and descriptions.
+ * parameters and descriptions; also descriptions of the options of state updates.
  *
  *     kv         query head h reads key and value head ⌊h·N/H⌋
  *     qknorm     rows of queries and keys of each head are normalised, before rotary positions
@@ -98,6 +98,42 @@ static const struct head_option_text {
       "gate=swish",
       { "gate", "O_h ⊙ z σ(z), z = W_h x;  W = gate.weight [H·V, D]", "H·V·D parameters",
         "Sun et al. 2023 (RetNet), arXiv 2307.08621" } },
+    { "conv",
+      NULL,
+      "conv=W",
+      { "conv",
+        "z_t = Σ_{u<W} c_u ⊙ row_{t−W+1+u}, then z σ(z), for projected queries, keys and values, "
+        "channel by channel, before qknorm;  rows before the first are 0",
+        "W numbers a channel, W − 1 rows in decoding",
+        "Fu et al. 2022, arXiv 2212.14052; Yang et al. 2024, arXiv 2412.06464" } },
+    { "decay",
+      "fixed",
+      "decay=fixed",
+      { "decay", "γ_h = 1 − 2^(−5−h), h = 0 … H − 1 counted in the group", "no parameters",
+        "Sun et al. 2023, arXiv 2307.08621" } },
+    { "decay",
+      "head",
+      "decay=head",
+      { "decay",
+        "ln γ_{t,h} = −e^{a_h}·ln(1 + e^{x_t·w_h + b_h});  w = decay.weight, b = decay.bias, "
+        "a = decay.rate trained",
+        "H(D + 2) parameters", "Dao and Gu 2024, arXiv 2405.21060" } },
+    { "decay",
+      "channel",
+      "decay=channel",
+      { "decay",
+        "ln γ_t = ln σ(U (L x_t) + b)/16 for each of the K channels of a key;  L = "
+        "decay.in.weight [16, D], U = decay.out.weight [H·K, 16], b = decay.bias trained",
+        "16(D + H·K) + H·K parameters", "Yang et al. 2024, arXiv 2312.06635" } },
+    { "update",
+      "delta",
+      "update=delta",
+      { "update",
+        "S ← γ_t ⊙ S, S ← S + β_t k (v_t − Sᵀ k)ᵀ, k = φ(k_t), β_t = σ(x_t·w_h);  w = beta.weight "
+        "trained",
+        "H·D parameters, in chunks by the WY form",
+        "Schlag et al. 2021, arXiv 2102.11174; Yang et "
+        "al. 2024, arXiv 2406.06484" } },
 };
 enum { HEAD_OPTION_TEXTS = sizeof head_option_texts / sizeof *head_option_texts };
 

@@ -90,6 +90,14 @@ static void spec_precision_notes(const struct oa_spec *s, enum oa_precision prec
             out);
 }
 
+/* |β φ(k) φ(k)ᵀ| may exceed 2, and the state then grows with every token. */
+static bool atom_may_grow(const struct oa_atom *a)
+{
+    bool unit = oa_atom_is(a, "map", "unit") || oa_atom_is(a, "map", "hedgehog") ||
+                (oa_atom_is(a, "map", "identity") && oa_atom_is(a, "qknorm", "unit"));
+    return oa_atom_is(a, "update", "delta") && !unit;
+}
+
 enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has,
                                  const struct oa_options *o, struct oa_text *out)
 {
@@ -98,6 +106,10 @@ enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has,
     for (int role = 0; e == OA_OK && role < OA_STACK_ROLES; role++) {
         oa_spec_dropout_notes(&parsed.spec[role], o->model_attention_dropout, out);
         spec_precision_notes(&parsed.spec[role], o->train_precision, out);
+        spec_add_notes(&parsed.spec[role], atom_may_grow,
+                       " can grow without bound: with update=delta the rows φ(k) should be about "
+                       "unit length; use map=unit.",
+                       out);
     }
     oa_stacks_free(&parsed);
     return e;

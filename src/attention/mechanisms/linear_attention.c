@@ -345,9 +345,9 @@ const struct oa_mechanism oa_mechanism_linear = {
         "hedgehog: φ(x) = [softmax(M x), softmax(−M x)], M trained from the identity; these "
         "add 10⁻⁶ to the denominator;  map=cos: φ(x) = cos x; power: φ(x) = [x, x² … "
         "x^degree]; a denominator nearer to 0 than ±10⁻⁶ is that;  map=identity: φ(x) = x; "
-        "unit: φ(x) = s/√(Σ s² + 10⁻⁶), s = x σ(x), or x behind conv; these, decay and "
-        "update=delta have no denominator: O_i = norm(S_iᵀ φ(q_i)/√K), norm(o) = o/√(mean(o²)"
-        " + 10⁻⁵) ⊙ g, S_i = γ_i ⊙ S_{i−1} + φ(k_i) v_iᵀ",
+               "unit: φ(x) = s/√(Σ s² + 10⁻⁶), s = x σ(x), or s = x behind conv;  without a "
+               "denominator (identity, unit, decay, delta): O_i = norm(S_iᵀ φ(q_i)/√K), norm(o) = "
+               "o/√(mean(o²) + 10⁻⁵) ⊙ g, S_i = γ_i ⊙ S_{i−1} + φ(k_i) v_iᵀ",
     .caveats = "map=cos and map=power have features of both signs: the weights can be negative and "
                "the denominator can come near 0. update=delta with map=elu, relu, cos or power can "
                "grow without bound, because the rows are not about unit length: use map=unit.",
