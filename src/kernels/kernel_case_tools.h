@@ -18,7 +18,7 @@ struct kernel_case_list {
 };
 extern const struct kernel_case_list oa_cases_products, oa_cases_rows, oa_cases_activations,
     oa_cases_norm, oa_cases_softmax, oa_cases_features, oa_cases_transforms, oa_cases_random,
-    oa_cases_updates;
+    oa_cases_updates, oa_cases_recurrence;
 
 #define CASE(f) .name = #f, .slot = offsetof(struct oa_kernels, f), .call = f##_call
 #define VECTOR .bench_rows = 1, .bench_cols = 16384

@@ -4,9 +4,9 @@
 #include "kernels/kernel_case_tools.h"
 
 static const struct kernel_case_list *const lists[] = {
-    &oa_cases_products,   &oa_cases_rows,    &oa_cases_activations,
-    &oa_cases_norm,       &oa_cases_softmax, &oa_cases_features,
-    &oa_cases_transforms, &oa_cases_random,  &oa_cases_updates,
+    &oa_cases_products, &oa_cases_rows,       &oa_cases_activations, &oa_cases_norm,
+    &oa_cases_softmax,  &oa_cases_features,   &oa_cases_transforms,  &oa_cases_random,
+    &oa_cases_updates,  &oa_cases_recurrence,
 };
 
 const struct kernel_case *oa_kernel_case(int i)

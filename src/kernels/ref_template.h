@@ -870,12 +870,6 @@ static const struct oa_kernels plain_table = {
     .gemm = gemm,
     .softmax_to_tiles = softmax_to_tiles,
     .softmax_pairs = softmax_pairs,
-    .log_sigmoid = log_sigmoid,
-    .log_sigmoid_gradient = log_sigmoid_gradient,
-    .exp_difference = exp_difference,
-    .solve_unit_lower = solve_unit_lower,
-    .decay_pairs = decay_pairs,
-    .decay_pairs_gradient = decay_pairs_gradient,
 #define K(name) .name = name,
 #include "kernels/kernels.def"
 };

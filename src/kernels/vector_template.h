@@ -694,6 +694,7 @@ static void feature_gradient(enum oa_feature f, int degree, long rows, long widt
 }
 
 #include "kernels/vector_features.h"
+#include "kernels/vector_recurrence.h"
 
 #include "kernels/vector_projections.h"
 
