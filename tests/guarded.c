@@ -283,21 +283,6 @@ static struct oa_head_factors of_head_factors(const struct oa_device *d,
     return s;
 }
 
-static struct oa_head_gate of_head_gate(const struct oa_device *d, const struct oa_head_gate *a)
-{
-    struct oa_head_gate s = *a;
-    FIX(x), FIX(z), FIX(y), FIX(dy), FIX(dx), FIX(dz);
-    return s;
-}
-
-static struct oa_head_repeat of_head_repeat(const struct oa_device *d,
-                                            const struct oa_head_repeat *a)
-{
-    struct oa_head_repeat s = *a;
-    FIX(x), FIX(y), FIX(dy), FIX(dx);
-    return s;
-}
-
 static struct oa_forget_sums of_forget_sums(const struct oa_device *d,
                                             const struct oa_forget_sums *a)
 {

@@ -19,7 +19,7 @@ static const struct folder {
     int cases, steps;
 } folders[] = { { SOURCE_DIR "/tests/golden", 144, 62 },
                 { SOURCE_DIR "/tests/golden-relative", 40, 19 },
-                { SOURCE_DIR "/tests/golden-heads", 61, 35 } };
+                { SOURCE_DIR "/tests/golden-heads", 61, 39 } };
 
 struct precision {
     const char *name;
@@ -59,6 +59,10 @@ static const struct {
     { "gated-deltanet-kv-empty", "grad.x", 0.043 },
     { "gla", "grad.query.weight", 0.032 },
     { "groups-performer-mix", "grad.group.1.mix.theta", 0.14 },
+    { "groups-retention", "grad.group.1.key.weight", 0.081 },
+    { "groups-retention", "grad.group.1.query.weight", 0.13 },
+    { "groups-retention", "grad.group.1.value.weight", 0.044 },
+    { "groups-retention", "grad.x", 0.095 },
     { "linear-cos-causal", "grad.key.weight", 0.091 },
     { "linear-cos-causal", "grad.output.weight", 0.049 },
     { "linear-cos-causal", "grad.query.weight", 0.4 },
