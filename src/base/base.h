@@ -316,6 +316,8 @@ enum oa_activation {
 };
 enum oa_pooling { OA_POOL_CLS, OA_POOL_MEAN, OA_POOL_LAST };
 enum oa_unknown_labels { OA_UNKNOWN_WRONG, OA_UNKNOWN_REFUSED };
+enum oa_data_order { OA_ORDER_RANDOM, OA_ORDER_EPOCH };
+enum oa_document_borders { OA_BORDERS_JOINED, OA_BORDERS_SEPARATE };
 enum oa_too_long { OA_TOO_LONG_CUT, OA_TOO_LONG_REFUSED };
 enum oa_bleu_tokenize {
     OA_BLEU_TOKENIZE_AUTO,
@@ -397,6 +399,7 @@ enum oa_option_need {
     OA_NEEDS_BETA2 = 1 << 10,
     OA_NEEDS_MUON = 1 << 11,
     OA_NEEDS_TRAPEZOID = 1 << 12,
+    OA_NEEDS_RUNNING_TEXT = 1 << 13, /* a task that does not read examples */
 };
 struct oa_option_row {
     const char *section, *name, *key; /* key: "section.name" */

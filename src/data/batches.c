@@ -1,118 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Token ids → batches [rows, length]: random crops for training, windows end to end for validation.
- */
-#include "data/data.h"
+ * Token ids → batches [rows, length] of language models. */
+#include "data/training_rows.h"
 
 #include <string.h>
 
 struct text_batches {
     oa_context *context;
     const struct oa_tokens *tokens;
+    struct oa_text_rows *cut;
     int rows, length;
-    struct oa_stream stream;
-    uint64_t targets; /* of the last cover */
-    int32_t *input, *target;
+    bool joined;
+    uint64_t targets, windows; /* of the last cover */
+    long last;                 /* targets of its last window */
+    int32_t *input, *target, *lengths;
     int32_t *row; /* [length + 1] */
 };
 
-/* Row r: inputs are the `n` tokens from `start`, targets the token after each; then padding. */
-static enum oa_error fill_text_row(struct text_batches *b, int r, uint64_t start, int n)
+/* Row r: inputs are the tokens of `row`, targets the token after each; then padding. */
+static enum oa_error fill_text_row(struct text_batches *b, int r, const struct oa_text_row *row)
 {
     int32_t *input = b->input + (size_t)r * (size_t)b->length,
             *target = b->target + (size_t)r * (size_t)b->length;
-    OA_TRY(oa_tokens_read(b->context, b->tokens, start, (size_t)n + 1, b->row));
-    memcpy(input, b->row, (size_t)n * sizeof *input);
-    memcpy(target, b->row + 1, (size_t)n * sizeof *target);
-    for (int t = n; t < b->length; t++) {
+    OA_TRY(oa_tokens_read(b->context, b->tokens, row->start, (size_t)row->units + 1, b->row));
+    memcpy(input, b->row, (size_t)row->units * sizeof *input);
+    memcpy(target, b->row + 1, (size_t)row->units * sizeof *target);
+    for (long t = row->units; t < b->length; t++) {
         input[t] = 0;
         target[t] = OA_IGNORED;
     }
+    b->lengths[r] = (int32_t)row->units;
     return OA_OK;
 }
 
-/* ---- random crops ---- */
-
-static void crop_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+static struct oa_batch text_batch(const struct text_batches *b, int rows)
 {
-    const struct text_batches *b = self;
-    (void)step;
-    out->targets = out->tokens = (double)b->rows * (double)b->length * (double)accumulate;
+    bool full = true;
+    for (int r = 0; r < rows; r++)
+        full = full && b->lengths[r] == b->length;
+    return (struct oa_batch){ .rows = rows,
+                              .length = b->length,
+                              .input = b->input,
+                              .target = b->target,
+                              .lengths = full ? NULL : b->lengths };
 }
 
-static enum oa_error random_text_crops(void *self, uint64_t step, long accumulate, long micro,
-                                       struct oa_batch *out)
+/* ---- training ---- */
+
+/* A row that cannot be found counts as full: the error comes with the batch. */
+static void text_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     struct text_batches *b = self;
-    (void)accumulate;
-    size_t needed = (size_t)b->length + 1;
-    if (b->tokens->count < needed)
-        return oa_fail(b->context, OA_SHAPE,
-                       "the %s has %zu tokens; a row of %d tokens and the next one need %zu: give "
-                       "more text (data.train) or a smaller model.context",
-                       b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length,
-                       needed);
-    struct oa_stream of_step = oa_stream_child(b->stream, step);
-    for (int r = 0; r < b->rows; r++) {
-        uint64_t row = (uint64_t)micro * (uint64_t)b->rows + (uint64_t)r;
-        uint64_t start = oa_random_below(of_step, row, b->tokens->count - (size_t)b->length);
-        OA_TRY(fill_text_row(b, r, start, b->length));
+    uint64_t rows = (uint64_t)b->rows * (uint64_t)accumulate;
+    out->targets = (double)rows * (double)b->length;
+    for (uint64_t r = 0; r < rows && !oa_text_rows_full(b->cut); r++) {
+        struct oa_text_row row = { 0, b->length };
+        if (oa_text_rows_drawn(b->cut, step, rows, r, &row) == OA_OK)
+            out->targets -= (double)(b->length - row.units);
     }
-    *out = (struct oa_batch){
-        .rows = b->rows, .length = b->length, .input = b->input, .target = b->target
-    };
+    out->tokens = out->targets;
+}
+
+static enum oa_error draw_text_batch(void *self, uint64_t step, long accumulate, long micro,
+                                     struct oa_batch *out)
+{
+    struct text_batches *b = self;
+    uint64_t rows = (uint64_t)b->rows * (uint64_t)accumulate;
+    for (int r = 0; r < b->rows; r++) {
+        struct oa_text_row row;
+        OA_TRY(oa_text_rows_drawn(b->cut, step, rows,
+                                  (uint64_t)micro * (uint64_t)b->rows + (uint64_t)r, &row));
+        OA_TRY(fill_text_row(b, r, &row));
+    }
+    *out = text_batch(b, b->rows);
     return OA_OK;
+}
+
+static void text_reading(const void *self, uint64_t steps, long accumulate, struct oa_reading *out)
+{
+    const struct text_batches *b = self;
+    oa_text_rows_reading(b->cut, steps * (uint64_t)b->rows * (uint64_t)accumulate, out);
 }
 
 /* ---- validation ---- */
 
-static uint64_t divide_up(uint64_t x, uint64_t by)
+static uint64_t batches_of(const struct text_batches *b)
 {
-    return (x + by - 1) / by;
+    return (b->windows + (uint64_t)b->rows - 1) / (uint64_t)b->rows;
+}
+
+/* Adds the text of the targets of the row. */
+static enum oa_error count_row_text(struct text_batches *b, const struct oa_tokenizer *tok,
+                                    const struct oa_text_row *row, struct oa_cover *out)
+{
+    bool text = strcmp(oa_tokenizer_kind_name(tok), "ids") != 0;
+    OA_TRY(oa_tokens_read(b->context, b->tokens, row->start + 1, (size_t)row->units, b->row));
+    for (long i = 0; i < row->units; i++) {
+        size_t n;
+        const char *bytes = oa_tokenizer_bytes(tok, b->row[i], &n);
+        if (!bytes)
+            return oa_fail(b->context, OA_INTERNAL, "token id %d of the %s is not in the tokenizer",
+                           (int)b->row[i], b->tokens->name ? b->tokens->name : "text");
+        bool mark = !b->tokens->ids && oa_tokenizer_is_special(tok, b->row[i]);
+        out->bytes += text && !mark ? n : 0;
+        out->characters += text && !mark ? oa_text_characters(bytes, n) : 0;
+    }
+    return OA_OK;
 }
 
 static enum oa_error cover_text(void *self, const struct oa_tokenizer *tok, uint64_t limit,
                                 struct oa_cover *out)
 {
     struct text_batches *b = self;
-    uint64_t all = b->tokens->count - 1;
-    bool text = strcmp(oa_tokenizer_kind_name(tok), "ids") != 0;
+    uint64_t all = oa_text_rows_units(b->cut), done = 0;
     b->targets = limit && limit < all ? limit : all;
     *out = (struct oa_cover){ .targets = b->targets };
-    out->batches = (long)divide_up(divide_up(b->targets, (uint64_t)b->length), (uint64_t)b->rows);
-    for (uint64_t done = 0, some; done < b->targets; done += some) {
-        some = b->targets - done < (uint64_t)b->length ? b->targets - done : (uint64_t)b->length;
-        OA_TRY(oa_tokens_read(b->context, b->tokens, done + 1, (size_t)some, b->row));
-        for (uint64_t i = 0; i < some; i++) {
-            size_t n;
-            const char *bytes = oa_tokenizer_bytes(tok, b->row[i], &n);
-            if (!bytes)
-                return oa_fail(b->context, OA_INTERNAL,
-                               "token id %d of the %s is not in the tokenizer", (int)b->row[i],
-                               b->tokens->name ? b->tokens->name : "text");
-            bool mark = b->tokens->store && oa_tokenizer_is_special(tok, b->row[i]);
-            out->bytes += text && !mark ? n : 0;
-            out->characters += text && !mark ? oa_text_characters(bytes, n) : 0;
-        }
+    for (b->windows = 0; done < b->targets; b->windows++) {
+        struct oa_text_row row;
+        OA_TRY(oa_text_rows_at(b->cut, b->windows, &row));
+        if ((uint64_t)row.units > b->targets - done)
+            row.units = (long)(b->targets - done);
+        OA_TRY(count_row_text(b, tok, &row, out));
+        done += (uint64_t)row.units;
+        b->last = row.units;
     }
+    out->batches = (long)batches_of(b);
     return OA_OK;
 }
 
 static enum oa_error text_window(void *self, long i, struct oa_batch *out)
 {
     struct text_batches *b = self;
-    uint64_t length = (uint64_t)b->length, windows = divide_up(b->targets, length);
-    uint64_t first = (uint64_t)i * (uint64_t)b->rows;
-    if (i < 0 || first >= windows)
+    uint64_t first = (uint64_t)i * (uint64_t)b->rows, left = b->windows - first;
+    if (i < 0 || first >= b->windows)
         return oa_fail(b->context, OA_ARGUMENT, "batch %ld is out of range: there are %llu", i,
-                       (unsigned long long)divide_up(windows, (uint64_t)b->rows));
-    int rows = windows - first < (uint64_t)b->rows ? (int)(windows - first) : b->rows;
+                       (unsigned long long)batches_of(b));
+    int rows = left < (uint64_t)b->rows ? (int)left : b->rows;
     for (int r = 0; r < rows; r++) {
-        uint64_t start = (first + (uint64_t)r) * length, left = b->targets - start;
-        OA_TRY(fill_text_row(b, r, start, left < length ? (int)left : b->length));
+        struct oa_text_row row;
+        OA_TRY(oa_text_rows_at(b->cut, first + (uint64_t)r, &row));
+        if (first + (uint64_t)r == b->windows - 1)
+            row.units = b->last;
+        OA_TRY(fill_text_row(b, r, &row));
     }
-    *out = (struct oa_batch){
-        .rows = rows, .length = b->length, .input = b->input, .target = b->target
-    };
+    *out = text_batch(b, rows);
+    if (b->joined) /* the padding of the last window is after all targets */
+        out->lengths = NULL;
     return OA_OK;
 }
 
@@ -121,24 +153,44 @@ static enum oa_error text_window(void *self, long i, struct oa_batch *out)
 static void close_text_batches(void *self)
 {
     struct text_batches *b = self;
+    oa_text_rows_close(b->cut);
     oa_free(b->input);
     oa_free(b->target);
+    oa_free(b->lengths);
     oa_free(b->row);
     oa_free(b);
 }
 
-static const struct oa_batches_kind text_batches_kind = { crop_amount, random_text_crops,
-                                                          cover_text,  text_window,
-                                                          NULL,        close_text_batches };
+static const struct oa_batches_kind text_batches_kind = {
+    text_amount, draw_text_batch, cover_text, text_window, NULL, close_text_batches, text_reading
+};
 
-enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length,
-                              uint64_t seed, struct oa_batches **out)
+static enum oa_error fill_text_batches(struct text_batches *b, const struct oa_row_rule *rule)
 {
+    size_t bytes = (size_t)b->rows * (size_t)b->length * sizeof(int32_t);
+    b->input = oa_alloc(b->context, bytes);
+    b->target = oa_alloc(b->context, bytes);
+    b->lengths = oa_alloc(b->context, (size_t)b->rows * sizeof *b->lengths);
+    b->row = oa_alloc(b->context, ((size_t)b->length + 1) * sizeof *b->row);
+    if (!b->input || !b->target || !b->lengths || !b->row)
+        return OA_NO_MEMORY;
+    return oa_text_rows_open(b->context, b->tokens, rule, &b->cut);
+}
+
+enum oa_error oa_text_batches_open(oa_context *c, const struct oa_tokens *tokens,
+                                   const struct oa_text_batching *how, struct oa_batches **out)
+{
+    struct oa_row_rule rule = { .length = how->length,
+                                .extra = 1,
+                                .least = 1,
+                                .order = how->order,
+                                .borders = how->borders,
+                                .seed = how->seed };
     *out = NULL;
-    if (rows < 1 || length < 1)
+    if (how->rows < 1 || how->length < 1)
         return oa_fail(c, OA_ARGUMENT,
-                       "a batch needs at least 1 row of 1 token, not %d rows of %d tokens", rows,
-                       length);
+                       "a batch needs at least 1 row of 1 token, not %d rows of %d tokens",
+                       how->rows, how->length);
     if (tokens->count < 2)
         return oa_fail(c, OA_SHAPE,
                        "the %s has %zu tokens; at least 2 are needed, an input and a target",
@@ -146,19 +198,23 @@ enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int
     struct text_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
         return OA_NO_MEMORY;
-    size_t bytes = (size_t)rows * (size_t)length * sizeof(int32_t);
     *b = (struct text_batches){ .context = c,
                                 .tokens = tokens,
-                                .rows = rows,
-                                .length = length,
-                                .stream = oa_stream_named(seed, "batch"),
-                                .input = oa_alloc(c, bytes),
-                                .target = oa_alloc(c, bytes),
-                                .row = oa_alloc(c, ((size_t)length + 1) * sizeof *b->row) };
-    if (b->input && b->target && b->row)
+                                .rows = how->rows,
+                                .length = how->length,
+                                .joined = how->borders == OA_BORDERS_JOINED };
+    enum oa_error e = fill_text_batches(b, &rule);
+    if (e == OA_OK)
         return oa_batches_wrap(c, &text_batches_kind, b, out);
     close_text_batches(b);
-    return OA_NO_MEMORY;
+    return e;
+}
+
+enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length,
+                              uint64_t seed, struct oa_batches **out)
+{
+    struct oa_text_batching how = { .rows = rows, .length = length, .seed = seed };
+    return oa_text_batches_open(c, tokens, &how, out);
 }
 
 /* ---- any kind, through its table ---- */
@@ -191,6 +247,14 @@ enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, long accumu
                                 struct oa_batch *out)
 {
     return b->kind->random(b->self, step, accumulate, micro, out);
+}
+
+void oa_batches_reading(const struct oa_batches *b, uint64_t steps, long accumulate,
+                        struct oa_reading *out)
+{
+    *out = (struct oa_reading){ 0 };
+    if (b->kind->reading)
+        b->kind->reading(b->self, steps, accumulate, out);
 }
 
 enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,

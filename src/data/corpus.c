@@ -30,7 +30,7 @@ struct holdout {
 struct text_span {
     size_t from, to;
 };
-enum { SPANS = OA_SPANS };
+enum { SPANS = 2 };
 
 /* Of `count` characters or ids. */
 static struct text_span find_block(uint64_t count, const struct holdout *how)
@@ -160,10 +160,13 @@ static enum oa_error store_side(oa_context *c, struct oa_token_store *store,
                                 const struct text_span spans[SPANS], const char *name,
                                 struct oa_tokens *out)
 {
-    *out = (struct oa_tokens){ .store = oa_token_store_share(store), .name = name };
+    *out = (struct oa_tokens){ .name = name };
     for (int i = 0; i < SPANS; i++) {
-        out->span[i] = (struct oa_token_span){ spans[i].from, spans[i].to - spans[i].from };
-        out->count += out->span[i].count;
+        uint64_t count = spans[i].to - spans[i].from;
+        if (count)
+            out->span[out->spans++] =
+                (struct oa_token_span){ NULL, oa_token_store_share(store), spans[i].from, count };
+        out->count += count;
     }
     return oa_tokens_sample_digest(c, out);
 }
@@ -309,7 +312,10 @@ void oa_corpus_close(struct oa_corpus *corpus)
     struct oa_tokens *side[] = { &corpus->train, &corpus->valid, &corpus->test };
     for (int i = 0; i < 3; i++) {
         oa_free(side[i]->ids);
-        oa_token_store_release(side[i]->store);
+        for (int k = 0; k < side[i]->spans; k++) {
+            oa_free(side[i]->span[k].ids);
+            oa_token_store_release(side[i]->span[k].store);
+        }
     }
     *corpus = (struct oa_corpus){ 0 };
 }

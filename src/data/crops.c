@@ -3,30 +3,42 @@
 #include "data/masking.h"
 
 enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
-                            const struct oa_tokens *tokens, int rows, long length, uint64_t seed,
+                            const struct oa_tokens *tokens, const struct oa_text_batching *rows,
                             struct oa_crops *out)
 {
+    struct oa_row_rule rule = { .length = rows->length,
+                                .least = how->least,
+                                .order = rows->order,
+                                .borders = rows->borders,
+                                .seed = rows->seed };
     *out = (struct oa_crops){ .context = c,
                               .how = how,
                               .tokens = tokens,
-                              .rows = rows,
-                              .length = length,
-                              .places = oa_stream_named(seed, "batch"),
-                              .noise = oa_stream_named(seed, "mask") };
-    if (rows < 1 || length < 1)
+                              .rows = rows->rows,
+                              .length = rows->length,
+                              .noise = oa_stream_named(rows->seed, "mask") };
+    if (rows->rows < 1 || rows->length < 1)
         return oa_fail(c, OA_ARGUMENT,
-                       "a batch needs at least 1 row of 1 token of text, not %d rows of %ld tokens",
-                       rows, length);
-    out->text = oa_alloc(c, (size_t)length * sizeof *out->text);
-    return oa_status(c);
+                       "a batch needs at least 1 row of 1 token of text, not %d rows of %d tokens",
+                       rows->rows, rows->length);
+    out->text = oa_alloc(c, (size_t)rows->length * sizeof *out->text);
+    if (!out->text)
+        return OA_NO_MEMORY;
+    return oa_text_rows_open(c, tokens, &rule, &out->cut);
 }
 
-static enum oa_error fill_crop_row(const struct oa_crops *c, int row, uint64_t start, long count,
+void oa_crops_close(struct oa_crops *c)
+{
+    oa_text_rows_close(c->cut);
+    oa_free(c->text);
+}
+
+static enum oa_error fill_crop_row(const struct oa_crops *c, int r, const struct oa_text_row *row,
                                    struct oa_stream noise)
 {
-    struct oa_crop crop = { c->text, count, noise };
-    OA_TRY(oa_tokens_read(c->context, c->tokens, start, (size_t)count, c->text));
-    c->how->fill_row(c, row, &crop);
+    struct oa_crop crop = { c->text, row->units, noise };
+    OA_TRY(oa_tokens_read(c->context, c->tokens, row->start, (size_t)row->units, c->text));
+    c->how->fill_row(c, r, &crop);
     return OA_OK;
 }
 
@@ -36,41 +48,43 @@ enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long m
                               struct oa_batch *out)
 {
     const struct oa_crops *c = self;
-    (void)accumulate;
-    if (c->tokens->count < (size_t)c->length)
-        return oa_fail(c->context, OA_SHAPE,
-                       "the %s has %zu tokens and a row needs %ld: give more text (data.train) or "
-                       "a smaller model.context",
-                       c->tokens->name ? c->tokens->name : "text", c->tokens->count, c->length);
-    uint64_t starts = c->tokens->count - (size_t)c->length + 1;
     for (int r = 0; r < c->rows; r++) {
         uint64_t row = (uint64_t)(micro * c->rows + r);
-        uint64_t start = oa_random_below(oa_stream_child(c->places, step), row, starts);
-        OA_TRY(fill_crop_row(c, r, start, c->length,
-                             oa_stream_child(oa_stream_child(c->noise, step), row)));
+        struct oa_text_row place;
+        OA_TRY(oa_text_rows_drawn(c->cut, step, (uint64_t)(c->rows * accumulate), row, &place));
+        OA_TRY(fill_crop_row(c, r, &place, oa_stream_child(oa_stream_child(c->noise, step), row)));
     }
     *out = c->how->batch_of(c, c->rows);
     return OA_OK;
 }
 
-/* ---- validation ---- */
-
-static long window_tokens(const struct oa_crops *c, uint64_t i)
+/* A row that cannot be found counts as full: the error comes with the batch. */
+long oa_crops_units(struct oa_crops *c, uint64_t step, long accumulate, uint64_t row)
 {
-    uint64_t start = i * (uint64_t)c->length;
-    return oa_min(c->length, (long)(c->tokens->count - start));
+    struct oa_text_row place = { 0, c->length };
+    if (!oa_text_rows_full(c->cut))
+        oa_text_rows_drawn(c->cut, step, (uint64_t)(c->rows * accumulate), row, &place);
+    return place.units;
 }
+
+void oa_crops_reading(const void *self, uint64_t steps, long accumulate, struct oa_reading *out)
+{
+    const struct oa_crops *c = self;
+    oa_text_rows_reading(c->cut, steps * (uint64_t)(c->rows * accumulate), out);
+}
+
+/* ---- validation ---- */
 
 enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
                              struct oa_cover *out)
 {
     struct oa_crops *c = self;
-    uint64_t length = (uint64_t)c->length, targets = 0;
-    uint64_t all =
-        c->tokens->count / length + (c->tokens->count % length >= (uint64_t)c->how->least);
+    uint64_t targets = 0, all = oa_text_rows_count(c->cut);
     (void)tok;
     for (c->windows = 0; c->windows < all; c->windows++) {
-        uint64_t more = (uint64_t)c->how->targets(c, window_tokens(c, c->windows));
+        struct oa_text_row row;
+        OA_TRY(oa_text_rows_at(c->cut, c->windows, &row));
+        uint64_t more = (uint64_t)c->how->targets(c, row.units);
         if (limit && c->windows && targets + more > limit)
             break;
         targets += more;
@@ -89,8 +103,9 @@ enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
     for (int r = 0; r < rows; r++) {
         /* Training steps count from 1; validation uses the random stream of step 0. */
         uint64_t window = (uint64_t)(first + r);
-        OA_TRY(fill_crop_row(c, r, window * (uint64_t)c->length, window_tokens(c, window),
-                             oa_stream_child(oa_stream_child(c->noise, 0), window)));
+        struct oa_text_row place;
+        OA_TRY(oa_text_rows_at(c->cut, window, &place));
+        OA_TRY(fill_crop_row(c, r, &place, oa_stream_child(oa_stream_child(c->noise, 0), window)));
     }
     *out = c->how->batch_of(c, (int)rows);
     return OA_OK;

@@ -17,17 +17,30 @@
 
 /* ---- tokens (tokens.c) ---- */
 
+/* Ids from … from + count - 1 of an array or of a store; of the other the pointer is NULL. */
 struct oa_token_span {
+    int32_t *ids;
+    struct oa_token_store *store;
     uint64_t from, count;
 };
-enum { OA_SPANS = 2 }; /* before and after a held-out block */
+/* Of several corpora; of one, before and after a held-out block. */
+enum { OA_CORPORA = 16, OA_SPANS = 2 * OA_CORPORA };
+
+/* A corpus of a mixture (data.mix): its tokens within the text, and its weight. */
+struct oa_corpus_part {
+    char name[64];
+    uint64_t from, count;
+    long weight; /* rows of it among as many as the weights of all add up to */
+};
 
 /* The training, validation or test text: its token ids, and what they were made from. The ids are
  * in memory or, where they would take much of it, in files. */
 struct oa_tokens {
-    int32_t *ids; /* NULL: in files, spans of the store one after another */
-    struct oa_token_store *store;
+    int32_t *ids; /* NULL: in spans, one after another */
     struct oa_token_span span[OA_SPANS];
+    int spans;
+    struct oa_corpus_part part[OA_CORPORA]; /* one after another: all tokens. None: no mixture */
+    int parts;
     size_t count;
     uint64_t characters, bytes; /* 0: token ids without text, or not counted */
     const char *name;           /* "training text", "validation text": for messages */
@@ -39,7 +52,7 @@ struct oa_tokens {
 /* Ids at … at + n - 1, which exist. Any thread, with a context of its own. */
 enum oa_error oa_tokens_read(oa_context *c, const struct oa_tokens *t, uint64_t at, size_t n,
                              int32_t *out);
-/* n tokens from `at`, borrowed: ids, store and spans, without counts of text and without digest. */
+/* n tokens from `at`, borrowed: ids or spans, without parts, counts of text and digest. */
 struct oa_tokens oa_tokens_part(const struct oa_tokens *t, uint64_t at, uint64_t n,
                                 const char *name);
 /* Sets t->digest from at most OA_SAMPLE_BLOCKS blocks of OA_SAMPLE_IDS ids, evenly spaced, and the
@@ -119,6 +132,19 @@ struct oa_amount {
     double tokens;  /* input tokens without padding */
 };
 
+/* What the steps of a training have read of a running text; of the rows themselves, not of the
+ * order in which they came. */
+struct oa_corpus_reading {
+    char name[64]; /* "": the only corpus */
+    uint64_t tokens, rows;
+    double epochs;
+};
+struct oa_reading {
+    int corpora; /* 0: no running text */
+    struct oa_corpus_reading corpus[OA_CORPORA];
+    double padding; /* of the places of all rows, the fraction without a token; expected */
+};
+
 /* Validation: every target exactly once. */
 struct oa_cover {
     long batches;
@@ -140,6 +166,8 @@ struct oa_batches_kind {
     /* The example of each row of window i; NULL: the rows are no examples. */
     const uint32_t *(*examples)(const void *self, long i);
     void (*close)(void *self);
+    /* NULL: no running text. */
+    void (*reading)(const void *self, uint64_t steps, long accumulate, struct oa_reading *out);
 };
 struct oa_batches {
     const struct oa_batches_kind *kind;
@@ -151,6 +179,8 @@ void oa_batches_close(struct oa_batches *b);
 void oa_batches_amount(struct oa_batches *b, uint64_t step, long accumulate, struct oa_amount *out);
 enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, long accumulate, long micro,
                                 struct oa_batch *out);
+void oa_batches_reading(const struct oa_batches *b, uint64_t steps, long accumulate,
+                        struct oa_reading *out);
 /* limit: the most targets; 0: all. */
 enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,
                                struct oa_cover *out);
@@ -160,12 +190,23 @@ enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *o
  * examples. */
 const uint32_t *oa_batches_examples(const struct oa_batches *b, long i);
 
-/* Rows of a text. Training: random crops as in nanoGPT, each from a uniform position 0 …
- * count-length-1, a function of (seed, step, micro·rows + row): stateless, and the same for 4
- * micro-batches of 8 rows as for 1 of 32. Validation: consecutive windows, so that each token but
- * the first is a target exactly once. The last window is padded with input 0 and target OA_IGNORED;
- * the last batch may have fewer rows. The tokens are borrowed. Nothing is allocated after this
- * call. Needs 2 tokens; oa_batches_random needs length + 1. */
+/* Rows of a text for language models. Training, OA_ORDER_RANDOM: random crops as in nanoGPT, each
+ * from a uniform position 0 … count-length-1, a function of (seed, step, micro·rows + row):
+ * stateless, and the same for 4 micro-batches of 8 rows as for 1 of 32. OA_ORDER_EPOCH: every row
+ * once an epoch (training_rows.h). Validation: consecutive windows, so that each token but the
+ * first is a target exactly once. Rows end with their document for OA_BORDERS_SEPARATE. A row that
+ * is not full is padded with input 0 and target OA_IGNORED, and the batch has lengths; the last
+ * batch of a validation may have fewer rows. The tokens are borrowed. Nothing is allocated after
+ * this call. Needs 2 tokens; random crops need length + 1. */
+struct oa_text_batching {
+    int rows, length;
+    uint64_t seed;
+    enum oa_data_order order;
+    enum oa_document_borders borders;
+};
+enum oa_error oa_text_batches_open(oa_context *c, const struct oa_tokens *tokens,
+                                   const struct oa_text_batching *how, struct oa_batches **out);
+/* The same, in random order and across documents. */
 enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length,
                               uint64_t seed, struct oa_batches **out);
 

@@ -405,6 +405,10 @@ static const uint32_t *window_examples(const void *self, long i)
     return b->cover.row + b->cover.start[i];
 }
 
-const struct oa_batches_kind oa_example_batches_kind = { example_amount,  random_example_batch,
-                                                         cover_examples,  example_window,
-                                                         window_examples, close_example_batches };
+const struct oa_batches_kind oa_example_batches_kind = { example_amount,
+                                                         random_example_batch,
+                                                         cover_examples,
+                                                         example_window,
+                                                         window_examples,
+                                                         close_example_batches,
+                                                         NULL };

@@ -89,17 +89,19 @@ static const struct oa_hiding hiding = { 1, masked_targets, fill_masked_row, mas
 
 static void masked_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
-    const struct masked_batches *b = self;
-    double rows = (double)b->crops.rows * (double)accumulate;
-    (void)step;
-    out->targets = rows * (double)oa_masked_count(b->share, b->crops.length);
-    out->tokens = rows * (double)b->length;
+    struct masked_batches *b = self;
+    *out = (struct oa_amount){ 0 };
+    for (long r = 0; r < b->crops.rows * accumulate; r++) {
+        long units = oa_crops_units(&b->crops, step, accumulate, (uint64_t)r);
+        out->targets += (double)oa_masked_count(b->share, units);
+        out->tokens += (double)(units + AROUND);
+    }
 }
 
 static void close_masked_batches(void *self)
 {
     struct masked_batches *b = self;
-    oa_free(b->crops.text);
+    oa_crops_close(&b->crops);
     oa_free(b->ordinary);
     oa_free(b->input);
     oa_free(b->target);
@@ -108,9 +110,10 @@ static void close_masked_batches(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind masked_batches_kind = { masked_amount,  oa_crops_random,
-                                                            oa_crops_cover, oa_crops_window,
-                                                            NULL,           close_masked_batches };
+static const struct oa_batches_kind masked_batches_kind = {
+    masked_amount, oa_crops_random,      oa_crops_cover,  oa_crops_window,
+    NULL,          close_masked_batches, oa_crops_reading
+};
 
 /* ---- opening ---- */
 
@@ -137,8 +140,9 @@ static enum oa_error make_masked_batches(oa_context *c, const struct oa_tokens *
     size_t places = (size_t)how->rows * (size_t)how->length;
     b->share = how->share;
     b->length = how->length;
-    OA_TRY(
-        oa_crops_open(c, &hiding, tokens, how->rows, how->length - AROUND, how->seed, &b->crops));
+    struct oa_text_batching rows = { how->rows, (int)how->length - AROUND, how->seed, how->order,
+                                     how->borders };
+    OA_TRY(oa_crops_open(c, &hiding, tokens, &rows, &b->crops));
     OA_TRY(find_masking_tokens(c, how->tokenizer, b));
     b->input = oa_alloc(c, places * sizeof *b->input);
     b->target = oa_alloc(c, places * sizeof *b->target);

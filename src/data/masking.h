@@ -8,7 +8,7 @@
 #ifndef ORTHANT_DATA_MASKING_H
 #define ORTHANT_DATA_MASKING_H
 
-#include "data/data.h"
+#include "data/training_rows.h"
 
 /* ---- crops: where rows are taken from ---- */
 
@@ -32,15 +32,21 @@ struct oa_crops {
     int rows;                       /* of a batch */
     long length;                    /* tokens of a row */
     int32_t *text;                  /* [length] of the row that is being made */
-    uint64_t windows;               /* of the last cover */
-    struct oa_stream places, noise;
+    struct oa_text_rows *cut;
+    uint64_t windows; /* of the last cover */
+    struct oa_stream noise;
 };
-/* rows and length: at least 1. `how` and the tokens are borrowed. oa_free `text`. */
+/* rows and length: at least 1. `how` and the tokens are borrowed. oa_crops_close, also after an
+ * error. */
 enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
-                            const struct oa_tokens *tokens, int rows, long length, uint64_t seed,
+                            const struct oa_tokens *tokens, const struct oa_text_batching *rows,
                             struct oa_crops *out);
+void oa_crops_close(struct oa_crops *c);
+/* Text tokens of a row of training. */
+long oa_crops_units(struct oa_crops *c, uint64_t step, long accumulate, uint64_t row);
+void oa_crops_reading(const void *self, uint64_t steps, long accumulate, struct oa_reading *out);
 
-/* Functions for struct oa_batches_kind; self begins with its crops. Training: random crops; the
+/* Functions for struct oa_batches_kind; self begins with its crops. Training: training_rows.h; the
  * text must have at least a row. Validation: consecutive windows; the last one may be shorter and
  * is left out where it has fewer than `least` tokens. A limit below the targets of one row means
  * one row. Characters are not counted: bits per character is undefined for hidden tokens. */
@@ -68,6 +74,8 @@ struct oa_masking {
     long length; /* of a row, with "[CLS]" and "[SEP]" */
     double share;
     uint64_t seed;
+    enum oa_data_order order;
+    enum oa_document_borders borders;
     const struct oa_tokenizer *tokenizer; /* has the three special tokens */
 };
 long oa_masked_count(double share, long tokens); /* round(share·n), ties to even, at least 1 */
@@ -104,6 +112,8 @@ struct oa_spanning {
     long tokens; /* of a row of text */
     double share, mean;
     uint64_t seed;
+    enum oa_data_order order;
+    enum oa_document_borders borders;
     const struct oa_tokenizer *tokenizer; /* has "<s>", "</s>" and spans + 1 sentinels */
 };
 enum oa_error oa_span_batches_open(oa_context *c, const struct oa_tokens *tokens,

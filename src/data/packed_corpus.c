@@ -188,8 +188,8 @@ static enum oa_error cut_at_document(oa_context *c, const struct corpus_record *
 static enum oa_error packed_side(oa_context *c, struct oa_token_store *store, uint64_t from,
                                  uint64_t count, const char *name, struct oa_tokens *out)
 {
-    *out = (struct oa_tokens){ .store = oa_token_store_share(store),
-                               .span = { { from, count } },
+    *out = (struct oa_tokens){ .span = { { NULL, oa_token_store_share(store), from, count } },
+                               .spans = 1,
                                .count = count,
                                .name = name };
     return oa_tokens_sample_digest(c, out);
@@ -202,6 +202,7 @@ static enum oa_error split_packed(const struct oa_tokenizer *tok, const struct c
     oa_context *c = oa_tokenizer_context(tok);
     struct oa_token_store *store;
     OA_TRY(oa_token_store_open(tok, r->shard, r->count, &store));
+    oa_token_store_add_documents(store, r->documents);
     uint64_t all = oa_token_store_count(store), cut = all;
     enum oa_error e = OA_OK;
     if (fraction > 0)

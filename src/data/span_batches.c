@@ -97,27 +97,32 @@ static const struct oa_hiding hiding = { LEAST, span_targets, fill_span_row, spa
 
 static void span_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
-    const struct span_batches *b = self;
-    double rows = (double)b->crops.rows * (double)accumulate;
-    (void)step;
-    out->targets = rows * (double)b->whole.target;
-    out->tokens = rows * (double)(b->whole.source + b->whole.target);
+    struct span_batches *b = self;
+    *out = (struct oa_amount){ 0 };
+    for (long r = 0; r < b->crops.rows * accumulate; r++) {
+        struct oa_span_counts counts =
+            counts_of(b, oa_crops_units(&b->crops, step, accumulate, (uint64_t)r));
+        out->targets += (double)counts.target;
+        out->tokens += (double)(counts.source + counts.target);
+    }
 }
 
 static void close_span_batches(void *self)
 {
     struct span_batches *b = self;
-    int32_t *lists[] = { b->crops.text, b->sentinel,       b->source,  b->input,
-                         b->target,     b->source_lengths, b->lengths, b->work };
+    int32_t *lists[] = { b->sentinel,       b->source,  b->input, b->target,
+                         b->source_lengths, b->lengths, b->work };
+    oa_crops_close(&b->crops);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         oa_free(lists[i]);
     oa_free(b->mark);
     oa_free(b);
 }
 
-static const struct oa_batches_kind span_batches_kind = { span_amount,    oa_crops_random,
-                                                          oa_crops_cover, oa_crops_window,
-                                                          NULL,           close_span_batches };
+static const struct oa_batches_kind span_batches_kind = {
+    span_amount, oa_crops_random,    oa_crops_cover,  oa_crops_window,
+    NULL,        close_span_batches, oa_crops_reading
+};
 
 /* ---- opening ---- */
 
@@ -146,7 +151,9 @@ static enum oa_error make_span_batches(oa_context *c, const struct oa_tokens *to
     b->share = how->share;
     b->mean = how->mean;
     b->whole = counts_of(b, how->tokens);
-    OA_TRY(oa_crops_open(c, &hiding, tokens, how->rows, how->tokens, how->seed, &b->crops));
+    struct oa_text_batching rows = { how->rows, (int)how->tokens, how->seed, how->order,
+                                     how->borders };
+    OA_TRY(oa_crops_open(c, &hiding, tokens, &rows, &b->crops));
     OA_TRY(find_span_tokens(c, how->tokenizer, b));
     b->source = allocate_ids(c, how->rows, b->whole.source);
     b->input = allocate_ids(c, how->rows, b->whole.target);

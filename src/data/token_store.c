@@ -16,8 +16,9 @@ enum { OPEN_FILES = 64, PIECE = 4096 }; /* PIECE: ids converted at a time */
 struct stored_shard {
     struct oa_id_file what;
     uint64_t first; /* ids of all shards before */
-    int fd;         /* -1: closed */
-    uint64_t used;  /* when it was read last, by the store's clock */
+    uint64_t documents;
+    int fd;        /* -1: closed */
+    uint64_t used; /* when it was read last, by the store's clock */
     struct stat about;
 };
 
@@ -175,6 +176,24 @@ enum oa_error oa_token_store_read(oa_context *c, struct oa_token_store *s, uint6
 uint64_t oa_token_store_count(const struct oa_token_store *s)
 {
     return s->tokens;
+}
+
+void oa_token_store_add_documents(struct oa_token_store *s, const uint64_t *documents)
+{
+    for (int i = 0; i < s->count; i++)
+        s->shard[i].documents = documents[i];
+}
+
+int oa_token_store_files(const struct oa_token_store *s)
+{
+    return s->count;
+}
+
+struct oa_store_file oa_token_store_file(const struct oa_token_store *s, int i)
+{
+    const struct stored_shard *shard = &s->shard[i];
+    return (struct oa_store_file){ shard->what.path, shard->first, shard->what.count,
+                                   shard->documents };
 }
 
 /* ---- opening ---- */

@@ -20,6 +20,16 @@ enum oa_error oa_token_store_open(const struct oa_tokenizer *tok, const struct o
 struct oa_token_store *oa_token_store_share(struct oa_token_store *s);
 void oa_token_store_release(struct oa_token_store *s); /* NULL: nothing */
 uint64_t oa_token_store_count(const struct oa_token_store *s);
+/* Of a packed corpus: how many documents each file has. Their starts are in FILE.documents, where
+ * the file is FILE.bin: 64 bits each, counted from the first id of the file. */
+void oa_token_store_add_documents(struct oa_token_store *s, const uint64_t *documents);
+struct oa_store_file {
+    const char *path;
+    uint64_t first, count; /* ids of the files before, and of this one */
+    uint64_t documents;    /* 0: not known */
+};
+int oa_token_store_files(const struct oa_token_store *s);
+struct oa_store_file oa_token_store_file(const struct oa_token_store *s, int i);
 /* Ids at … at + n - 1. Any thread, each with a context of its own. OA_FORMAT: the
  * tokenizer lacks an id; OA_IO: a file cannot be read, or has changed since it was opened. */
 enum oa_error oa_token_store_read(oa_context *c, struct oa_token_store *s, uint64_t at, size_t n,

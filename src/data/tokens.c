@@ -12,14 +12,18 @@ enum oa_error oa_tokens_read(oa_context *c, const struct oa_tokens *t, uint64_t 
         memcpy(out, t->ids + at, n * sizeof *out);
         return OA_OK;
     }
-    for (int i = 0; i < OA_SPANS && n; i++) {
-        if (at >= t->span[i].count) {
-            at -= t->span[i].count;
+    for (int i = 0; i < t->spans && n; i++) {
+        const struct oa_token_span *span = &t->span[i];
+        if (at >= span->count) {
+            at -= span->count;
             continue;
         }
-        uint64_t left = t->span[i].count - at;
+        uint64_t left = span->count - at;
         size_t some = left < n ? (size_t)left : n;
-        OA_TRY(oa_token_store_read(c, t->store, t->span[i].from + at, some, out));
+        if (span->ids)
+            memcpy(out, span->ids + span->from + at, some * sizeof *out);
+        else
+            OA_TRY(oa_token_store_read(c, span->store, span->from + at, some, out));
         out += some;
         n -= some;
         at = 0;
@@ -31,15 +35,17 @@ enum oa_error oa_tokens_read(oa_context *c, const struct oa_tokens *t, uint64_t 
 struct oa_tokens oa_tokens_part(const struct oa_tokens *t, uint64_t at, uint64_t n,
                                 const char *name)
 {
-    struct oa_tokens part = { .store = t->store, .count = n, .name = name };
+    struct oa_tokens part = { .count = n, .name = name };
     if (t->ids)
         part.ids = t->ids + at;
-    for (int i = 0; i < OA_SPANS && !t->ids; i++) {
-        uint64_t have = t->span[i].count, skipped = at < have ? at : have, left = have - skipped;
-        part.span[i].from = t->span[i].from + skipped;
-        part.span[i].count = left < n ? left : n;
+    for (int i = 0; i < t->spans; i++) {
+        struct oa_token_span span = t->span[i];
+        uint64_t skipped = at < span.count ? at : span.count, left = span.count - skipped;
+        span.from += skipped;
+        span.count = left < n ? left : n;
+        part.span[part.spans++] = span;
         at -= skipped;
-        n -= part.span[i].count;
+        n -= span.count;
     }
     return part;
 }

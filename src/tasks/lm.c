@@ -23,8 +23,12 @@ static enum oa_error lm_batches(oa_context *c, const struct oa_options *o,
                                 const struct oa_workload *w, enum oa_side side, uint64_t seed,
                                 struct oa_batches **out)
 {
-    return oa_batches_open(c, oa_text_task_side(w, side), (int)o->train_batch,
-                           (int)o->model_context, seed, out);
+    struct oa_text_batching how = { .rows = (int)o->train_batch,
+                                    .length = (int)o->model_context,
+                                    .seed = seed,
+                                    .order = o->data_order,
+                                    .borders = o->data_documents };
+    return oa_text_batches_open(c, oa_text_task_side(w, side), &how, out);
 }
 
 struct oa_step_shape oa_language_model_step_shape(const struct oa_options *o)

@@ -23,6 +23,8 @@ static enum oa_error mlm_batches(oa_context *c, const struct oa_options *o,
                               .length = o->model_context,
                               .share = o->data_mask_share,
                               .seed = seed,
+                              .order = o->data_order,
+                              .borders = o->data_documents,
                               .tokenizer = w->tokenizer };
     return oa_masked_batches_open(c, oa_text_task_side(w, side), &how, out);
 }

@@ -34,6 +34,8 @@ static enum oa_error span_task_batches(oa_context *c, const struct oa_options *o
                                .share = o->data_mask_share,
                                .mean = o->data_span_length,
                                .seed = seed,
+                               .order = o->data_order,
+                               .borders = o->data_documents,
                                .tokenizer = w->tokenizer };
     return oa_span_batches_open(c, oa_text_task_side(w, side), &how, out);
 }

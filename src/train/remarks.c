@@ -24,6 +24,7 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
 {
     bool adamw =
         o->train_optimizer == OA_OPTIMIZER_ADAMW || o->train_optimizer == OA_OPTIMIZER_MUON;
+    const struct oa_task *task = oa_task_find(o->data_task);
     bool named = o->data_valid[0] != 0, validated = named || o->data_valid_fraction > 0;
     const struct {
         unsigned need;
@@ -46,6 +47,7 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
           "only the schedule trapezoid has a cool-down" },
         { OA_NEEDS_FIRST_MOMENT, o->train_optimizer != OA_OPTIMIZER_ADAFACTOR,
           "adafactor has no first moment" },
+        { OA_NEEDS_RUNNING_TEXT, !task || !task->layout, "the task reads examples" },
         { OA_NEEDS_ROTARY, o->model_position == OA_POSITION_ROTARY,
           "model.position is not rotary" },
         { OA_NEEDS_ROTARY_SCALING, o->model_rotary_scaling != OA_SCALING_NONE,
