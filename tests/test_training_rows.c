@@ -4,8 +4,8 @@
 #include "testing.h"
 
 #include "base/permutation.h"
+#include "data/corpus_mix.h"
 #include "data/masking.h"
-#include "data/mixture.h"
 #include "data/packed_corpus.h"
 
 #include <jansson.h>
@@ -199,23 +199,23 @@ static void expect_shares(const long *weight, int count)
 {
     struct oa_corpus_part part[OA_CORPORA] = { 0 };
     uint64_t rows[OA_CORPORA] = { 0 };
-    struct oa_mixture m;
+    struct oa_corpus_mix m;
     for (int i = 0; i < count; i++)
         part[i].weight = weight[i];
-    assert_int_equal(oa_mixture_open(context, part, count, &m), OA_OK);
+    assert_int_equal(oa_corpus_mix_open(context, part, count, &m), OA_OK);
     for (uint64_t n = 0; n < 2 * (uint64_t)m.period + 3; n++) {
         uint64_t before;
-        int k = oa_mixture_turn(&m, n, &before);
+        int k = oa_corpus_mix_turn(&m, n, &before);
         assert_true(k >= 0 && k < count);
         assert_int_equal(before, rows[k]++);
         for (int i = 0; i < count; i++) {
             double off = (double)rows[i] - (double)(n + 1) * (double)weight[i] / (double)m.period;
             assert_true(fabs(off) < 1);
             if (n % 97 == 0)
-                assert_int_equal(oa_mixture_rows(&m, i, n + 1), rows[i]);
+                assert_int_equal(oa_corpus_mix_rows(&m, i, n + 1), rows[i]);
         }
     }
-    oa_mixture_close(&m);
+    oa_corpus_mix_close(&m);
 }
 
 static void shares_are_exact_at_any_time(void **state)
@@ -243,16 +243,18 @@ static void weights_are_read_exactly(void **state)
     static const char *const files[] = { "runs/wiki", "b/books.jsonl.gz", "c.txt" };
     struct oa_corpus_part part[OA_CORPORA];
     (void)state;
-    assert_int_equal(oa_mix_parse(context, "wiki:0.7,books:0.3", files, 2, part), OA_OK);
+    assert_int_equal(oa_corpus_mix_parse(context, "wiki:0.7,books:0.3", files, 2, part), OA_OK);
     assert_int_equal(part[0].weight, 7);
     assert_int_equal(part[1].weight, 3);
     assert_string_equal(part[0].name, "wiki");
     assert_int_equal(
-        oa_mix_parse(context, "c.txt:2,runs/wiki:1,b/books.jsonl.gz:0.5", files, 3, part), OA_OK);
+        oa_corpus_mix_parse(context, "c.txt:2,runs/wiki:1,b/books.jsonl.gz:0.5", files, 3, part),
+        OA_OK);
     assert_int_equal(part[0].weight, 2);
     assert_int_equal(part[1].weight, 1);
     assert_int_equal(part[2].weight, 4);
-    assert_int_equal(oa_mix_parse(context, "wiki:0.3333,books:0.6667", files, 2, part), OA_OK);
+    assert_int_equal(oa_corpus_mix_parse(context, "wiki:0.3333,books:0.6667", files, 2, part),
+                     OA_OK);
     assert_int_equal(part[1].weight, 6667);
     static const struct {
         const char *mix, *words;
@@ -268,13 +270,13 @@ static void weights_are_read_exactly(void **state)
         { "wiki:0.777771,books:0.222229", "more than 100000: give them fewer digits" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(oa_mix_parse(context, wrong[i].mix, files, 2, part), OA_ARGUMENT);
+        assert_int_equal(oa_corpus_mix_parse(context, wrong[i].mix, files, 2, part), OA_ARGUMENT);
         expect_failure(OA_ARGUMENT, wrong[i].words);
     }
     static const char *const alike[] = { "a/wiki", "b/wiki" };
-    assert_int_equal(oa_mix_parse(context, "wiki:1,b/wiki:2", alike, 2, part), OA_ARGUMENT);
+    assert_int_equal(oa_corpus_mix_parse(context, "wiki:1,b/wiki:2", alike, 2, part), OA_ARGUMENT);
     expect_failure(OA_ARGUMENT, "\"wiki\" is the name of several corpora");
-    assert_int_equal(oa_mix_parse(context, "a/wiki:1,b/wiki:2", alike, 2, part), OA_OK);
+    assert_int_equal(oa_corpus_mix_parse(context, "a/wiki:1,b/wiki:2", alike, 2, part), OA_OK);
 }
 
 /* Three corpora of 50, 200 and 31 tokens: each is read without replacement, by its own epochs. */

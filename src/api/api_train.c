@@ -119,6 +119,41 @@ static void add_started_text(const struct outcome *o, struct oa_text *t)
                    o->started.count);
 }
 
+/* Of options that decide it; with the defaults, rows begin anywhere. */
+static void add_reading_text(const struct outcome *o, struct oa_text *t)
+{
+    const struct oa_reading *r = &o->run->reading;
+    double rows = 0;
+    for (int i = 0; i < r->corpora; i++)
+        rows += (double)r->corpus[i].rows;
+    for (int i = 0; i < r->corpora && o->options->data_order == OA_ORDER_EPOCH; i++) {
+        const struct oa_corpus_reading *k = &r->corpus[i];
+        oa_text_printf(t, "read            ");
+        if (k->name[0]) {
+            oa_name_add(t, k->name);
+            oa_text_printf(t, ": %.2f %% of the rows, ",
+                           rows > 0 ? 100 * (double)k->rows / rows : 0);
+        }
+        oa_text_printf(t, "%.4g epochs of %llu tokens\n", k->epochs, (unsigned long long)k->tokens);
+    }
+    if (r->corpora && o->options->data_documents == OA_BORDERS_SEPARATE)
+        oa_text_printf(t, "padding         %.1f %% of the places of all rows\n", 100 * r->padding);
+}
+
+static json_t *reading_json(oa_context *c, const struct oa_reading *r)
+{
+    json_t *corpora = json_array();
+    for (int i = 0; i < r->corpora; i++) {
+        const struct oa_corpus_reading *k = &r->corpus[i];
+        json_t *one = json_pack("{s:I, s:I, s:f}", "tokens", (json_int_t)k->tokens, "rows_read",
+                                (json_int_t)k->rows, "epochs", k->epochs);
+        if (k->name[0])
+            oa_json_set(c, one, "name", oa_json_name(c, k->name));
+        json_array_append_new(corpora, one);
+    }
+    return json_pack("{s:o, s:f}", "corpora", corpora, "padding", r->padding);
+}
+
 static void add_outcome_text(const struct outcome *o, struct oa_text *t)
 {
     const struct oa_run *run = o->run;
@@ -131,6 +166,7 @@ static void add_outcome_text(const struct outcome *o, struct oa_text *t)
     if (o->options->train_patience > 0 && run->steps < o->options->train_steps)
         oa_text_printf(t, ", stopped early of %ld", o->options->train_steps);
     oa_text_printf(t, "\n");
+    add_reading_text(o, t);
     oa_text_printf(t, "time            %.1f s, %.1f s of processor time, %.0f tokens/s\n",
                    run->seconds, run->processor_seconds, run->tokens_per_second);
     oa_text_printf(t, "memory          %.1f MiB\n", run->peak_memory / 1048576);
@@ -167,6 +203,8 @@ static json_t *outcome_json(oa_context *c, const struct outcome *o)
         oa_json_set(c, root, "started_from",
                     json_pack("{s:o, s:i, s:i}", "run", oa_json_name(c, o->options->train_init),
                               "tensors_taken", o->started.taken, "tensors", o->started.count));
+    if (run->reading.corpora)
+        oa_json_set(c, root, "reading", reading_json(c, &run->reading));
     if (oa_reads_examples(o->work))
         oa_json_set(c, root, "task", json_string(o->work->task->name));
     oa_scores_json(c, &o->scores, o->work, root);

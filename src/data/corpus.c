@@ -146,10 +146,22 @@ enum oa_error oa_corpus_hold_out(oa_context *c, const struct oa_tokenizer *tok,
                                  const struct oa_tokens *whole, double fraction,
                                  struct oa_corpus *out)
 {
+    static const char kept[] = "training text without its held-out part",
+                      held[] = "held-out part of the training text";
     size_t cut = (size_t)floor((double)whole->count * (1 - fraction));
-    out->train = oa_tokens_part(whole, 0, cut, "training text without its held-out part");
-    out->valid =
-        oa_tokens_part(whole, cut, whole->count - cut, "held-out part of the training text");
+    out->train = oa_tokens_part(whole, 0, whole->parts ? 0 : cut, kept);
+    out->valid = oa_tokens_part(whole, cut, whole->parts ? 0 : whole->count - cut, held);
+    if (whole->parts)
+        out->train.spans = out->valid.spans = 0;
+    for (int i = 0; i < whole->parts; i++) { /* of a mixture, a part of each corpus */
+        struct oa_corpus_part *p = &out->train.part[out->train.parts++];
+        *p = whole->part[i];
+        cut = (size_t)floor((double)p->count * (1 - fraction));
+        oa_tokens_append(&out->valid, whole, p->from + cut, p->count - cut);
+        oa_tokens_append(&out->train, whole, p->from, cut);
+        p->from = out->train.count - cut;
+        p->count = cut;
+    }
     OA_TRY(count_tokens(c, tok, &out->train));
     return count_tokens(c, tok, &out->valid);
 }
@@ -251,17 +263,19 @@ static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
     return error;
 }
 
-static enum oa_error check_holdout(oa_context *c, const char *train_files, bool apart,
-                                   const struct holdout *how)
+enum oa_error oa_corpus_check_holdout(oa_context *c, const char *train_files,
+                                      const char *valid_files, double valid_fraction,
+                                      uint64_t split_seed)
 {
+    bool apart = oa_is_given(valid_files);
     if (!oa_is_given(train_files))
         return oa_fail(c, OA_ARGUMENT, "data.train is empty: name the files of the training text");
-    if (!(how->fraction >= 0 && how->fraction < 1))
+    if (!(valid_fraction >= 0 && valid_fraction < 1))
         return oa_fail(c, OA_ARGUMENT, "data.valid_fraction = %s must be at least 0 and below 1",
-                       oa_real_text(how->fraction).s);
-    if (how->seed && (apart || how->fraction == 0))
+                       oa_real_text(valid_fraction).s);
+    if (split_seed && (apart || valid_fraction == 0))
         return oa_fail(c, OA_ARGUMENT, "data.split_seed = %llu has no effect: %s",
-                       (unsigned long long)how->seed,
+                       (unsigned long long)split_seed,
                        apart ? "data.valid names a file of its own"
                              : "data.valid_fraction = 0 holds nothing out");
     return OA_OK;
@@ -274,7 +288,7 @@ enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, cons
     *out = (struct oa_corpus){ 0 };
     bool apart = oa_is_given(valid_files);
     struct holdout how = { valid_fraction, split_seed };
-    OA_TRY(check_holdout(c, train_files, apart, &how));
+    OA_TRY(oa_corpus_check_holdout(c, train_files, valid_files, valid_fraction, split_seed));
     enum oa_error error = read_corpus(tok, train_files, apart ? &(struct holdout){ 0 } : &how,
                                       "training text", &out->train, &out->valid);
     if (error == OA_OK && apart)

@@ -55,6 +55,13 @@ enum oa_error oa_tokens_read(oa_context *c, const struct oa_tokens *t, uint64_t 
 /* n tokens from `at`, borrowed: ids or spans, without parts, counts of text and digest. */
 struct oa_tokens oa_tokens_part(const struct oa_tokens *t, uint64_t at, uint64_t n,
                                 const char *name);
+/* Appends n tokens of `from`, borrowed, as spans. At most OA_SPANS fit. */
+void oa_tokens_append(struct oa_tokens *t, const struct oa_tokens *from, uint64_t at, uint64_t n);
+/* Moves `count` texts, at most OA_CORPORA of at most two spans, into one, in their order. Counts of
+ * characters are added; 0 if one is unknown. The digest is that of their digests and weights. part:
+ * their names and weights in a mixture; NULL: no mixture. */
+enum oa_error oa_tokens_join(oa_context *c, struct oa_tokens *text, int count,
+                             const struct oa_corpus_part *part, struct oa_tokens *out);
 /* Sets t->digest from at most OA_SAMPLE_BLOCKS blocks of OA_SAMPLE_IDS ids, evenly spaced, and the
  * count: of a text in files, in a time that does not grow with it. */
 enum { OA_SAMPLE_BLOCKS = 1024, OA_SAMPLE_IDS = 1024 };
@@ -81,6 +88,16 @@ enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char
 enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
                                    const char *valid_files, double valid_fraction,
                                    uint64_t split_seed, struct oa_corpus *out);
+/* OA_ARGUMENT: nothing is held out with these options, or no training text is given. */
+enum oa_error oa_corpus_check_holdout(oa_context *c, const char *train_files,
+                                      const char *valid_files, double valid_fraction,
+                                      uint64_t split_seed);
+/* corpora.c: the same of several corpora. Where the list has a packed corpus, or there is a mix
+ * (data.mix; "": none), each file or folder of it is a corpus, at most OA_CORPORA, and the end of
+ * each is held out; otherwise they are one. */
+enum oa_error oa_corpora_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
+                              const char *mix, const char *valid_files, double valid_fraction,
+                              uint64_t split_seed, struct oa_corpus *out);
 /* Reads the test text, which is never used for a vocabulary. */
 enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files,
                                   struct oa_corpus *out);

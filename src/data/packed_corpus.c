@@ -28,6 +28,20 @@ bool oa_is_packed_corpus(const char *name)
     return false;
 }
 
+bool oa_first_packed_corpus(oa_context *c, const char *files, char *folder)
+{
+    bool found = false;
+    char *name, *list = oa_copy_text(c, files);
+    for (char *rest = list; rest && !found;) {
+        rest = oa_cut_name(rest, &name);
+        found = oa_is_packed_corpus(name);
+        if (found)
+            snprintf(folder, OA_OPTION_TEXT, "%s", name);
+    }
+    oa_free(list);
+    return found;
+}
+
 enum oa_error oa_packed_tokenizer(oa_context *c, const char *folder, struct oa_tokenizer **out)
 {
     char path[OA_PATH];

@@ -34,6 +34,8 @@ enum oa_error oa_corpus_pack(oa_context *c, struct oa_tokenizer *tok,
 
 /* Whether `name` is the folder of a packed corpus, complete or not. */
 bool oa_is_packed_corpus(const char *name);
+/* The first packed corpus of a list of files, in *folder (OA_OPTION_TEXT); false: none. */
+bool oa_first_packed_corpus(oa_context *c, const char *files, char *folder);
 /* The tokenizer.json of the folder. */
 enum oa_error oa_packed_tokenizer(oa_context *c, const char *folder, struct oa_tokenizer **out);
 /* Splits the corpus before the first document at or after the first ⌊tokens · (1 − fraction)⌋

@@ -50,6 +50,57 @@ struct oa_tokens oa_tokens_part(const struct oa_tokens *t, uint64_t at, uint64_t
     return part;
 }
 
+void oa_tokens_append(struct oa_tokens *t, const struct oa_tokens *from, uint64_t at, uint64_t n)
+{
+    struct oa_tokens part = oa_tokens_part(from, at, n, from->name);
+    if (part.ids)
+        part.span[part.spans++] = (struct oa_token_span){ part.ids, NULL, 0, n };
+    for (int i = 0; i < part.spans; i++)
+        if (part.span[i].count && t->spans < OA_SPANS)
+            t->span[t->spans++] = part.span[i];
+    t->count += n;
+}
+
+static enum oa_error digest_of_texts(oa_context *c, const struct oa_tokens *text, int count,
+                                     const struct oa_corpus_part *part, struct oa_digest *out)
+{
+    struct oa_running_digest *digest = oa_digest_begin(c);
+    if (!digest)
+        return OA_NO_MEMORY;
+    for (int i = 0; i < count; i++) {
+        uint64_t weight = part ? (uint64_t)part[i].weight : 0;
+        oa_digest_add(digest, text[i].digest.hex, sizeof text[i].digest.hex);
+        oa_digest_add(digest, &weight, sizeof weight);
+    }
+    *out = oa_digest_end(digest);
+    oa_free(digest);
+    return OA_OK;
+}
+
+enum oa_error oa_tokens_join(oa_context *c, struct oa_tokens *text, int count,
+                             const struct oa_corpus_part *part, struct oa_tokens *out)
+{
+    bool counted = true;
+    *out = (struct oa_tokens){ .name = text[0].name };
+    OA_TRY(digest_of_texts(c, text, count, part, &out->digest));
+    for (int i = 0; i < count; i++) {
+        if (part) {
+            struct oa_corpus_part *p = &out->part[out->parts++];
+            *p = part[i];
+            p->from = out->count;
+            p->count = text[i].count;
+        }
+        counted = counted && (text[i].characters || !text[i].count);
+        out->characters += text[i].characters;
+        out->bytes += text[i].bytes;
+        oa_tokens_append(out, &text[i], 0, text[i].count);
+        text[i] = (struct oa_tokens){ 0 };
+    }
+    if (!counted)
+        out->characters = out->bytes = 0;
+    return OA_OK;
+}
+
 enum oa_error oa_tokens_sample_digest(oa_context *c, struct oa_tokens *t)
 {
     int32_t block[OA_SAMPLE_IDS];

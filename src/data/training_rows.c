@@ -2,8 +2,8 @@
 #include "data/training_rows.h"
 
 #include "base/permutation.h"
+#include "data/corpus_mix.h"
 #include "data/document_rows.h"
-#include "data/mixture.h"
 
 /* The rows of one corpus. */
 struct corpus_rows {
@@ -19,7 +19,7 @@ struct oa_text_rows {
     struct oa_row_rule rule;
     struct corpus_rows corpus[OA_CORPORA];
     int corpora;
-    struct oa_mixture mixture; /* of more than one corpus */
+    struct oa_corpus_mix mixture; /* of more than one corpus */
     struct oa_stream places;
 };
 
@@ -56,14 +56,16 @@ static enum oa_error open_all_rows(struct oa_text_rows *t)
     for (int i = 0; i < tokens->parts; i++)
         OA_TRY(open_corpus_rows(t, tokens->part[i].from, tokens->part[i].count));
     if (t->rule.order != OA_ORDER_EPOCH)
-        return OA_OK;
+        return tokens->parts ? oa_fail(t->context, OA_ARGUMENT,
+                                       "a mixture needs data.order = epoch, not random")
+                             : OA_OK;
     for (int i = 0; i < t->corpora; i++)
         if (!t->corpus[i].rows)
             return oa_fail(t->context, OA_SHAPE, "the %s%s%s has %llu tokens, too few for a row",
                            tokens->name ? tokens->name : "text", tokens->parts ? " of " : "",
                            tokens->parts ? tokens->part[i].name : "",
                            (unsigned long long)t->corpus[i].count);
-    return tokens->parts ? oa_mixture_open(t->context, tokens->part, tokens->parts, &t->mixture)
+    return tokens->parts ? oa_corpus_mix_open(t->context, tokens->part, tokens->parts, &t->mixture)
                          : OA_OK;
 }
 
@@ -90,7 +92,7 @@ void oa_text_rows_close(struct oa_text_rows *t)
         return;
     for (int i = 0; i < t->corpora; i++)
         oa_document_rows_close(t->corpus[i].documents);
-    oa_mixture_close(&t->mixture);
+    oa_corpus_mix_close(&t->mixture);
     oa_free(t);
 }
 
@@ -161,7 +163,7 @@ enum oa_error oa_text_rows_drawn(struct oa_text_rows *t, uint64_t step, uint64_t
     if (t->rule.order == OA_ORDER_RANDOM)
         return random_text_row(t, oa_stream_child(t->places, step), row, out);
     uint64_t number = (step - 1) * step_rows + row;
-    int k = t->tokens->parts ? oa_mixture_turn(&t->mixture, number, &number) : 0;
+    int k = t->tokens->parts ? oa_corpus_mix_turn(&t->mixture, number, &number) : 0;
     const struct corpus_rows *corpus = &t->corpus[k];
     uint64_t epoch = number / corpus->rows;
     return corpus_row(
@@ -185,7 +187,7 @@ void oa_text_rows_reading(const struct oa_text_rows *t, uint64_t rows, struct oa
         const struct corpus_rows *k = &t->corpus[i];
         struct oa_corpus_reading *r = &out->corpus[i];
         r->rows = t->tokens->parts && t->rule.order == OA_ORDER_EPOCH
-                      ? oa_mixture_rows(&t->mixture, i, rows)
+                      ? oa_corpus_mix_rows(&t->mixture, i, rows)
                       : rows;
         double read = (double)r->rows * (double)t->rule.length, /* with padding */
             whole =

@@ -5,7 +5,7 @@
 static enum oa_error lm_form(oa_context *c, const struct oa_options *o, struct oa_model_form *out)
 {
     struct oa_tokenizer *tok;
-    OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &tok));
+    OA_TRY(oa_text_task_tokenizer(c, o, &tok));
     *out = oa_language_model_form(oa_tokenizer_size(tok));
     oa_tokenizer_close(tok);
     return OA_OK;

@@ -26,42 +26,50 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
 }
 
 /* That of the packed corpus. "char" is the default of the option; another tokenizer must agree. */
-static enum oa_error open_packed_tokenizer(oa_context *c, const struct oa_options *o,
+static enum oa_error open_packed_tokenizer(oa_context *c, const char *folder, const char *spec,
                                            struct oa_tokenizer **out)
 {
     struct oa_tokenizer *given;
-    const char *spec = o->data_tokenizer;
-    OA_TRY(oa_packed_tokenizer(c, o->data_train, out));
+    OA_TRY(oa_packed_tokenizer(c, folder, out));
     if (strcmp(spec, "char") == 0)
         return OA_OK;
     if (!oa_file_exists(spec) && strcmp(spec, "byte") != 0)
         return oa_fail(c, OA_ARGUMENT, "%s has its own tokenizer: leave data.tokenizer = %s out",
-                       o->data_train, spec);
+                       folder, spec);
     OA_TRY(oa_tokenizer_open(c, spec, NULL, NULL, &given));
     bool same = oa_tokenizers_agree(given, *out);
     oa_tokenizer_close(given);
     return same ? OA_OK
                 : oa_fail(c, OA_ARGUMENT,
                           "%s was packed with another tokenizer than %s: leave data.tokenizer out",
-                          o->data_train, spec);
+                          folder, spec);
+}
+
+enum oa_error oa_text_task_tokenizer(oa_context *c, const struct oa_options *o,
+                                     struct oa_tokenizer **out)
+{
+    char folder[OA_OPTION_TEXT];
+    if (oa_first_packed_corpus(c, o->data_train, folder))
+        return open_packed_tokenizer(c, folder, o->data_tokenizer, out);
+    return oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, out);
 }
 
 static enum oa_error open_corpus(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
-    return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid,
-                                o->data_valid_fraction, oa_chance_seed(o, OA_CHANCE_SPLIT),
-                                &out->corpus);
+    return oa_corpora_open(c, out->tokenizer, o->data_train, o->data_mix, o->data_valid,
+                           o->data_valid_fraction, oa_chance_seed(o, OA_CHANCE_SPLIT),
+                           &out->corpus);
 }
 
 enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o,
                                 const char *const *special, long sentinels, struct oa_workload *out)
 {
     int32_t id;
-    if (oa_is_packed_corpus(o->data_train))
-        OA_TRY(open_packed_tokenizer(c, o, &out->tokenizer));
-    else
-        OA_TRY(
-            oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
+    if (o->data_mix[0] && o->data_order != OA_ORDER_EPOCH)
+        return oa_fail(c, OA_ARGUMENT,
+                       "data.mix draws the rows of each corpus without replacement, but data.order "
+                       "is random: add --data.order epoch");
+    OA_TRY(oa_text_task_tokenizer(c, o, &out->tokenizer));
     for (; *special; special++)
         OA_TRY(oa_tokenizer_add_special(out->tokenizer, *special, &id));
     for (long i = 0; i < sentinels; i++) {

@@ -11,6 +11,9 @@
 enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o,
                                 const char *const *special, long sentinels,
                                 struct oa_workload *out);
+/* data.tokenizer, or that of the first packed corpus of data.train. */
+enum oa_error oa_text_task_tokenizer(oa_context *c, const struct oa_options *o,
+                                     struct oa_tokenizer **out);
 enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o,
                                          const struct oa_measured_data *data,
                                          struct oa_workload *out, enum oa_side *side);

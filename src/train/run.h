@@ -8,6 +8,7 @@
 #define ORTHANT_TRAIN_RUN_H
 
 #include "base/base.h"
+#include "data/data.h"
 #include "tasks/items.h"
 
 /* One point of a loss curve. valid_loss is NaN where no validation was made. Losses are nats a
@@ -59,6 +60,7 @@ struct oa_run {
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;
     int points, capacity;              /* of the curve */
+    struct oa_reading reading;         /* of the training text, by all steps */
     struct oa_details details;         /* of the model at the end */
     struct oa_items items, test_items; /* likewise, of the validation and of the test data */
 };

@@ -97,6 +97,8 @@ void oa_trainer_account(struct trainer *t)
     run->seed = (uint64_t)t->o->train_seed;
     run->steps = t->p.step;
     run->tokens = t->p.tokens;
+    if (t->train)
+        oa_batches_reading(t->train, (uint64_t)t->p.step, t->o->train_accumulate, &run->reading);
     run->seconds = t->p.seconds;
     run->processor_seconds = t->p.processor;
     run->seconds_per_step = median_time(t);

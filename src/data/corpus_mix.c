@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "data/mixture.h"
+#include "data/corpus_mix.h"
 
 #include <string.h>
 
@@ -82,8 +82,8 @@ static enum oa_error reduce_weights(oa_context *c, struct oa_corpus_part *part, 
                    sum, OA_MIX_PERIOD);
 }
 
-enum oa_error oa_mix_parse(oa_context *c, const char *mix, const char *const *files, int count,
-                           struct oa_corpus_part part[OA_CORPORA])
+enum oa_error oa_corpus_mix_parse(oa_context *c, const char *mix, const char *const *files,
+                                  int count, struct oa_corpus_part part[OA_CORPORA])
 {
     for (int i = 0; i < count; i++) {
         size_t length;
@@ -121,7 +121,7 @@ enum oa_error oa_mix_parse(oa_context *c, const char *mix, const char *const *fi
 /* The next corpus after n rows, of which done[k] were of corpus k. With L = 2·count - 2 and shares
  * w, those with (n + 1)·w - done >= 1/L may take a turn, and the one takes it that would first be
  * late: the smallest (1 - 1/L - ((n + 1)·w - done)) / w. In whole numbers, times L·period. */
-static int next_turn(const struct oa_mixture *m, long n, const uint32_t *done)
+static int corpus_in_turn(const struct oa_corpus_mix *m, long n, const uint32_t *done)
 {
     int best = -1;
     int64_t parts = 2 * m->count - 2, best_slack = 0;
@@ -138,11 +138,11 @@ static int next_turn(const struct oa_mixture *m, long n, const uint32_t *done)
     return best;
 }
 
-enum oa_error oa_mixture_open(oa_context *c, const struct oa_corpus_part *part, int count,
-                              struct oa_mixture *out)
+enum oa_error oa_corpus_mix_open(oa_context *c, const struct oa_corpus_part *part, int count,
+                                 struct oa_corpus_mix *out)
 {
     uint32_t done[OA_CORPORA] = { 0 };
-    *out = (struct oa_mixture){ .count = count };
+    *out = (struct oa_corpus_mix){ .count = count };
     for (int k = 0; k < count; k++)
         out->period += out->weight[k] = part[k].weight;
     out->corpus = oa_alloc(c, (size_t)out->period * sizeof *out->corpus);
@@ -150,21 +150,21 @@ enum oa_error oa_mixture_open(oa_context *c, const struct oa_corpus_part *part, 
     if (!out->corpus || !out->before)
         return OA_NO_MEMORY;
     for (long n = 0; n < out->period; n++) {
-        int k = count > 1 ? next_turn(out, n, done) : 0;
+        int k = count > 1 ? corpus_in_turn(out, n, done) : 0;
         out->corpus[n] = (uint8_t)k;
         out->before[n] = done[k]++;
     }
     return OA_OK;
 }
 
-void oa_mixture_close(struct oa_mixture *m)
+void oa_corpus_mix_close(struct oa_corpus_mix *m)
 {
     oa_free(m->corpus);
     oa_free(m->before);
-    *m = (struct oa_mixture){ 0 };
+    *m = (struct oa_corpus_mix){ 0 };
 }
 
-int oa_mixture_turn(const struct oa_mixture *m, uint64_t n, uint64_t *before)
+int oa_corpus_mix_turn(const struct oa_corpus_mix *m, uint64_t n, uint64_t *before)
 {
     uint64_t period = (uint64_t)m->period;
     int k = m->corpus[n % period];
@@ -172,7 +172,7 @@ int oa_mixture_turn(const struct oa_mixture *m, uint64_t n, uint64_t *before)
     return k;
 }
 
-uint64_t oa_mixture_rows(const struct oa_mixture *m, int k, uint64_t n)
+uint64_t oa_corpus_mix_rows(const struct oa_corpus_mix *m, int k, uint64_t n)
 {
     uint64_t period = (uint64_t)m->period, rows = n / period * (uint64_t)m->weight[k];
     for (uint64_t i = 0; i < n % period; i++)
