@@ -141,6 +141,7 @@ struct oa_batch {
     const double *value;           /* [rows] number */
     bool chosen;                   /* of a decoder alone: few tokens have a target */
     long planned_targets; /* plan device, without arrays: positions with a target; 0: all */
+    bool planned_padding; /* likewise: the rows have lengths */
 };
 
 /* Totals of an optimiser step, over its micro-batches. */

@@ -122,6 +122,15 @@ static enum oa_error batch_check(const struct oa_model *m, const struct oa_batch
     return batch_check_labels(m, b);
 }
 
+/* For the plan device, where all rows count as full. */
+static const int32_t *planned_lengths(oa_tape *t, long rows, long length)
+{
+    int32_t *lengths = oa_tape_take_host(t, (size_t)rows * sizeof *lengths);
+    for (long i = 0; lengths && i < rows; i++)
+        lengths[i] = (int32_t)length;
+    return lengths;
+}
+
 static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_batch *b)
 {
     struct oa_sequences in = { .rows = b->rows,
@@ -136,7 +145,11 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
                                    .ids = b->source,
                                    .lengths = b->source_lengths,
                                    .words = b->source_words };
-    struct oa_memory memory = { .length = b->source_length, .lengths = b->source_lengths };
+    if (b->planned_padding) {
+        in.lengths = planned_lengths(t, b->rows, b->length);
+        source.lengths = b->source_length ? planned_lengths(t, b->rows, b->source_length) : NULL;
+    }
+    struct oa_memory memory = { .length = b->source_length, .lengths = source.lengths };
     if (batch_check(m, b) != OA_OK)
         return NULL;
     if (!m->form.encoder || !m->form.decoder)

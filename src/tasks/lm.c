@@ -34,9 +34,11 @@ static enum oa_error lm_batches(oa_context *c, const struct oa_options *o,
 struct oa_step_shape oa_language_model_step_shape(const struct oa_options *o)
 {
     struct oa_batch batch = { .rows = (int)o->train_batch, .length = (int)o->model_context };
-    return (struct oa_step_shape){
+    struct oa_step_shape shape = {
         batch, batch, (double)(o->train_batch * o->train_accumulate * o->model_context)
     };
+    oa_text_task_plan_padding(o, &shape);
+    return shape;
 }
 
 static enum oa_error lm_shape(oa_context *c, const struct oa_options *o,

@@ -37,6 +37,7 @@ static enum oa_error mlm_shape(oa_context *c, const struct oa_options *o,
     out->typical.planned_targets =
         o->train_batch * oa_masked_targets(o->data_mask_share, o->model_context);
     out->largest = out->typical;
+    oa_text_task_plan_padding(o, out);
     return oa_status(c);
 }
 

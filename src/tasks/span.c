@@ -52,6 +52,7 @@ static enum oa_error span_task_shape(oa_context *c, const struct oa_options *o,
     *out = (struct oa_step_shape){
         b, b, (double)(o->train_batch * o->train_accumulate) * (double)(n.source + n.target)
     };
+    oa_text_task_plan_padding(o, out);
     return oa_status(c);
 }
 

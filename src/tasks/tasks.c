@@ -211,12 +211,26 @@ enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *
     return e;
 }
 
+/* How full rows are depends on the lengths of the documents. */
+static enum oa_error subtract_padding(oa_context *c, const struct oa_options *o,
+                                      const struct oa_workload *w, struct oa_step_shape *shape)
+{
+    struct oa_batches *b;
+    struct oa_reading reading;
+    OA_TRY(w->task->batches(c, o, w, OA_TRAINING, 0, &b));
+    oa_batches_reading(b, 1, o->train_accumulate, &reading);
+    shape->tokens *= 1 - reading.padding;
+    oa_batches_close(b);
+    return OA_OK;
+}
+
 enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct oa_model_form *form,
                              struct oa_step_shape *shape)
 {
     const struct oa_task *task = oa_task_find(o->data_task);
     struct oa_workload w;
-    if (task && task->form) {
+    bool padded = task && !task->layout && o->data_documents == OA_BORDERS_SEPARATE;
+    if (task && task->form && !padded) {
         struct oa_options reading;
         OA_TRY(reading_options(c, o, &reading));
         OA_TRY(task->shape(c, &reading, NULL, shape));
@@ -225,6 +239,8 @@ enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct o
     OA_TRY(oa_workload_open(c, o, &w));
     *form = w.form;
     enum oa_error e = w.task->shape(c, o, &w, shape);
+    if (e == OA_OK && padded)
+        e = subtract_padding(c, o, &w, shape);
     oa_workload_close(&w);
     return e;
 }

@@ -25,13 +25,24 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
     return OA_OK;
 }
 
-/* That of the packed corpus. "char" is the default of the option; another tokenizer must agree. */
-static enum oa_error open_packed_tokenizer(oa_context *c, const char *folder, const char *spec,
-                                           struct oa_tokenizer **out)
+/* Whether no tokenizer was asked for: "char", or what the task sets (tasks.h: preset). */
+static bool is_default_tokenizer(const struct oa_options *o)
+{
+    const struct oa_task *task = oa_task_find(o->data_task);
+    for (const struct oa_preset *p = task ? task->preset : NULL; p && p->key; p++)
+        if (strcmp(p->key, "data.tokenizer") == 0 && strcmp(p->value, o->data_tokenizer) == 0)
+            return true;
+    return strcmp(o->data_tokenizer, "char") == 0;
+}
+
+/* That of the packed corpus; one that was asked for must agree. */
+static enum oa_error open_packed_tokenizer(oa_context *c, const char *folder,
+                                           const struct oa_options *o, struct oa_tokenizer **out)
 {
     struct oa_tokenizer *given;
+    const char *spec = o->data_tokenizer;
     OA_TRY(oa_packed_tokenizer(c, folder, out));
-    if (strcmp(spec, "char") == 0)
+    if (is_default_tokenizer(o))
         return OA_OK;
     if (!oa_file_exists(spec) && strcmp(spec, "byte") != 0)
         return oa_fail(c, OA_ARGUMENT, "%s has its own tokenizer: leave data.tokenizer = %s out",
@@ -50,7 +61,7 @@ enum oa_error oa_text_task_tokenizer(oa_context *c, const struct oa_options *o,
 {
     char folder[OA_OPTION_TEXT];
     if (oa_first_packed_corpus(c, o->data_train, folder))
-        return open_packed_tokenizer(c, folder, o->data_tokenizer, out);
+        return open_packed_tokenizer(c, folder, o, out);
     return oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, out);
 }
 
@@ -104,6 +115,13 @@ enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction
     out->corpus = (struct oa_corpus){ 0 }; /* trials have no test data */
     return oa_corpus_hold_out(oa_tokenizer_context(w->tokenizer), w->tokenizer, &w->corpus.train,
                               fraction, &out->corpus);
+}
+
+void oa_text_task_plan_padding(const struct oa_options *o, struct oa_step_shape *shape)
+{
+    shape->typical.planned_padding = o->data_documents == OA_BORDERS_SEPARATE;
+    shape->largest.planned_padding =
+        shape->typical.planned_padding || o->data_order == OA_ORDER_EPOCH;
 }
 
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side)

@@ -17,6 +17,8 @@ enum oa_error oa_text_task_tokenizer(oa_context *c, const struct oa_options *o,
 enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o,
                                          const struct oa_measured_data *data,
                                          struct oa_workload *out, enum oa_side *side);
+/* Which batches have rows that are not full: of epochs one, of separate documents most. */
+void oa_text_task_plan_padding(const struct oa_options *o, struct oa_step_shape *shape);
 enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction,
                                     struct oa_workload *out);
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side);

@@ -102,7 +102,8 @@ void oa_trainer_account(struct trainer *t)
     run->seconds = t->p.seconds;
     run->processor_seconds = t->p.processor;
     run->seconds_per_step = median_time(t);
-    run->tokens_per_second = run->seconds_per_step > 0 ? t->plan.tokens / run->seconds_per_step : 0;
+    double tokens = t->plan.tokens * (1 - run->reading.padding);
+    run->tokens_per_second = run->seconds_per_step > 0 ? tokens / run->seconds_per_step : 0;
     run->flops_per_step = t->plan.flops;
     run->flops = t->plan.flops * (double)t->p.step;
     run->peak_memory = (double)(t->m->store.arena.peak + t->sum.arena.peak + t->tape.arena.peak +
