@@ -317,7 +317,7 @@ static void corpora_of_a_mixture_have_epochs_of_their_own(void **state)
     oa_batches_close(b);
 }
 
-/* ---- documents ---- */
+/* ---- several corpora ---- */
 
 enum { DOCUMENTS = 300, END = 256 };
 
@@ -376,6 +376,70 @@ static int document_of(const uint64_t start[DOCUMENTS + 1], uint64_t token)
         i++;
     return i;
 }
+
+static void expect_text(const struct oa_tokens *t, uint64_t at, const struct oa_tokens *of,
+                        uint64_t from, uint64_t n)
+{
+    int32_t *ids = malloc(2 * n * sizeof *ids);
+    assert_non_null(ids);
+    assert_int_equal(oa_tokens_read(context, t, at, n, ids), OA_OK);
+    assert_int_equal(oa_tokens_read(context, of, from, n, ids + n), OA_OK);
+    assert_memory_equal(ids, ids + n, n * sizeof *ids);
+    free(ids);
+}
+
+/* A packed corpus and a text: both sides are those of each alone, one after the other, and a
+ * tuning holds out the end of each. */
+static void corpora_are_joined_and_held_out_each(void **state)
+{
+    static const char list[] = "test_training_rows,test_training_rows_b.txt", *const mixes[] = {
+        "test_training_rows:3,test_training_rows_b:1", "test_training_rows:1,test_training_rows_b:1"
+    };
+    uint64_t start[DOCUMENTS + 1];
+    struct oa_tokenizer *tok;
+    struct oa_corpus packed, text, both, held, other = { 0 };
+    (void)state;
+    pack_lines("test_training_rows", 900, start);
+    FILE *f = fopen("test_training_rows_b.txt", "wb");
+    assert_non_null(f);
+    for (int i = 0; i < 1000; i++)
+        fputc('a' + i * i % 26, f);
+    assert_int_equal(fclose(f), 0);
+    open_packed("test_training_rows", 0.25, &tok, &packed);
+    assert_int_equal(oa_corpus_open(context, tok, "test_training_rows_b.txt", NULL, 0.25, &text),
+                     OA_OK);
+    assert_int_equal(oa_corpora_open(context, tok, list, mixes[0], NULL, 0.25, 0, &both), OA_OK);
+    uint64_t a = packed.train.count, b = text.train.count;
+    assert_int_equal(both.train.count, a + b);
+    assert_int_equal(both.valid.count, packed.valid.count + 250);
+    expect_text(&both.train, 0, &packed.train, 0, a);
+    expect_text(&both.train, a, &text.train, 0, b);
+    expect_text(&both.valid, 0, &packed.valid, 0, packed.valid.count);
+    expect_text(&both.valid, packed.valid.count, &text.valid, 0, 250);
+    assert_int_equal(both.train.parts, 2);
+    assert_int_equal(both.train.part[1].from, a);
+    assert_int_equal(both.valid.parts, 0);
+    assert_int_equal(oa_corpora_open(context, tok, list, mixes[1], NULL, 0.25, 0, &other), OA_OK);
+    assert_string_not_equal(other.train.digest.hex, both.train.digest.hex);
+    assert_string_equal(other.valid.digest.hex, both.valid.digest.hex);
+    assert_int_equal(oa_corpus_hold_out(context, tok, &both.train, 0.5, &held), OA_OK);
+    uint64_t half = (uint64_t)floor((double)a / 2), half_b = (uint64_t)floor((double)b / 2);
+    assert_int_equal(held.train.count, half + half_b);
+    assert_int_equal(held.train.part[0].count, half);
+    assert_int_equal(held.train.part[1].from, half);
+    assert_int_equal(held.train.part[1].count, half_b);
+    expect_text(&held.train, half, &text.train, 0, half_b);
+    expect_text(&held.valid, a - half, &text.train, half_b, b - half_b);
+    oa_corpus_close(&packed);
+    oa_corpus_close(&text);
+    oa_corpus_close(&both);
+    oa_corpus_close(&other);
+    oa_tokenizer_close(tok);
+    remove_folder("test_training_rows");
+    remove("test_training_rows_b.txt");
+}
+
+/* ---- documents ---- */
 
 /* All rows of the tokens low … high - 1 in training order and in turn: within a document, every
  * unit once, and as many as the documents have. */
@@ -568,6 +632,7 @@ int main(void)
         cmocka_unit_test(shares_are_exact_at_any_time),
         cmocka_unit_test(weights_are_read_exactly),
         cmocka_unit_test(corpora_of_a_mixture_have_epochs_of_their_own),
+        cmocka_unit_test(corpora_are_joined_and_held_out_each),
         cmocka_unit_test(rows_end_with_their_document),
         cmocka_unit_test(batches_of_documents),
         cmocka_unit_test(a_text_without_documents_is_refused),
