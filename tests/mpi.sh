@@ -113,6 +113,30 @@ for precision in f32 f64; do
     rm -r one
 done
 
+part "orders of packed corpora"
+expect 0 tokenizer train --kind bpe:300 --data text.txt --out packed.json --quiet
+expect 0 data pack --data text.txt --documents lines --tokenizer packed.json --out wiki --shard-tokens 2000 --quiet
+head -c 7000 text.txt >books.txt
+expect 0 data pack --data books.txt --documents lines --tokenizer packed.json --out books --quiet
+options="--model.layers 1 --model.width 32 --model.context 24 --train.steps 12 --train.accumulate 6 --train.batch 2 \
+    --train.eval_every 6 --train.checkpoint_every 5 $quickly"
+for order in "--data.train wiki" "--data.train wiki --data.order epoch" "--data.train wiki --data.documents separate" \
+    "--data.train wiki,books --data.order epoch --data.mix wiki:0.7,books:0.3" \
+    "--data.train wiki,books --data.order epoch --data.mix wiki:1,books:1 --data.documents separate"; do
+    expect 0 train $options $order --out one
+    for n in 2 3; do
+        ranks $n 0 train $options $order --out several
+        same one/model.safetensors several/model.safetensors
+        sed 's/"lr".*//' one/log.jsonl >a
+        sed 's/"lr".*//' several/log.jsonl >b
+        same a b
+        rm several/model.safetensors several/checkpoint-000000012.safetensors several/checkpoint-000000010.safetensors
+        ranks $((5 - n)) 0 train $options $order --out several --resume
+        same one/model.safetensors several/model.safetensors
+        rm -r several
+    done
+    rm -r one
+done
 
 # ---- the log is of all
 
