@@ -680,8 +680,10 @@ static void log_lines_have_numbers_under_their_names(void **state)
     static const struct oa_measure measures[] = {
         { .name = "loss" }, { .name = "bleu" }, { .name = "chrf" }, { .name = NULL }
     };
-    static const struct oa_log_line line = { 7,   2.5,      3.25, 0.125, 0.75,  12.5,
-                                             640, measures, 4096, 0.25,  0.375, { 0, 31.5, 62.5 } };
+    static const struct oa_log_line line = { 7,    2.5,           3.25,  0.125,
+                                             0.75, 12.5,          640,   measures,
+                                             4096, 0.25,          0.375, { 0, 31.5, 62.5 },
+                                             2,    { 0.25, 17.5 } };
     static const struct {
         const char *key;
         double value;
@@ -706,7 +708,11 @@ static void log_lines_have_numbers_under_their_names(void **state)
     assert_int_equal(oa_log_add(c, "test_train_log", &line, &run), OA_OK);
     assert_int_equal(oa_file_read(c, "test_train_log/log.jsonl", &text, &length), OA_OK);
     json_t *root = json_loadb(text, length, 0, NULL);
-    assert_int_equal(json_object_size(root), sizeof wanted / sizeof *wanted);
+    assert_int_equal(json_object_size(root), sizeof wanted / sizeof *wanted + 1);
+    const json_t *epochs = json_object_get(root, "epochs");
+    assert_int_equal(json_array_size(epochs), 2);
+    assert_true(json_number_value(json_array_get(epochs, 0)) == 0.25 &&
+                json_number_value(json_array_get(epochs, 1)) == 17.5);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (json_number_value(json_object_get(root, wanted[i].key)) != wanted[i].value)
             fail_msg("%s is wrong in %s", wanted[i].key, text);

@@ -175,7 +175,8 @@ int oa_corpus_mix_turn(const struct oa_corpus_mix *m, uint64_t n, uint64_t *befo
 uint64_t oa_corpus_mix_rows(const struct oa_corpus_mix *m, int k, uint64_t n)
 {
     uint64_t period = (uint64_t)m->period, rows = n / period * (uint64_t)m->weight[k];
-    for (uint64_t i = 0; i < n % period; i++)
-        rows += m->corpus[i] == k;
+    for (uint64_t i = n % period; i-- > 0;)
+        if (m->corpus[i] == k)
+            return rows + m->before[i] + 1;
     return rows;
 }

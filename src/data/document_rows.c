@@ -129,13 +129,32 @@ static uint64_t clip_document(const struct oa_document_rows *d, const struct sha
 
 /* ---- opening ---- */
 
+/* The document of the first token that belongs to the text. */
+static enum oa_error first_document(struct oa_document_rows *d, int shard, uint64_t *document)
+{
+    uint64_t high = d->shard[shard].documents;
+    *document = 0;
+    while (high - *document > 1) {
+        uint64_t middle = *document + (high - *document) / 2;
+        OA_TRY(read_starts(d, shard, middle, 1));
+        if (d->start[0] <= d->shard[shard].low)
+            *document = middle;
+        else
+            high = middle;
+    }
+    return OA_OK;
+}
+
 static enum oa_error scan_shard(struct oa_document_rows *d, int shard)
 {
     const struct shard_documents *s = &d->shard[shard];
-    uint64_t in_group = 0;
-    for (uint64_t done = 0, some; done < s->documents; done += some) {
+    uint64_t in_group = 0, done;
+    OA_TRY(first_document(d, shard, &done));
+    for (uint64_t some; done < s->documents; done += some) {
         some = s->documents - done < READ_STARTS ? s->documents - done : READ_STARTS;
         OA_TRY(read_starts(d, shard, done, some));
+        if (d->start[0] >= s->high)
+            break;
         for (uint64_t i = 0; i < some; i++) {
             uint64_t from, units, rows = clip_document(d, s, i, &from, &units);
             if (!rows && !in_group)

@@ -108,11 +108,12 @@ static enum oa_error take_ids(oa_context *c, const struct oa_token_store *s,
     for (size_t i = 0; i < n; i++, bytes += shard->what.width) {
         uint32_t id = (uint32_t)oa_get_little_endian(bytes, shard->what.width);
         if (id >= (uint32_t)s->vocabulary || !s->known[id])
-            return oa_fail(c, OA_FORMAT,
-                           "%s: token %llu is id %u, which the tokenizer lacks (ids 0 to %d): the "
-                           "file was made with another tokenizer",
-                           shard->what.path, (unsigned long long)(at + i), id,
-                           (int)s->vocabulary - 1);
+            return oa_fail(
+                c, OA_FORMAT,
+                "%s: token %llu is id %u, which the tokenizer lacks (ids 0 to %d), at "
+                "byte %llu: the file is damaged, or was made with another tokenizer",
+                shard->what.path, (unsigned long long)(at + i), id, (int)s->vocabulary - 1,
+                (unsigned long long)(shard->what.offset + (at + i) * (uint64_t)shard->what.width));
         out[i] = (int32_t)id;
     }
     return OA_OK;

@@ -37,7 +37,7 @@ static enum oa_error add_curve_point(oa_context *c, struct oa_run *run,
     return OA_OK;
 }
 
-enum { LINE = 1024, VALID = 640, RANKS = 128 };
+enum { LINE = 1280, VALID = 640, RANKS = 128, EPOCHS = 256 };
 
 /* ", \"valid_loss\": 1.5, \"accuracy\": 81.25" */
 static void print_log_validation(const struct oa_log_line *line, char out[VALID])
@@ -64,16 +64,27 @@ static void print_log_ranks(const struct oa_log_line *line, char out[RANKS])
                  line->rate, line->waiting, line->hidden);
 }
 
+/* ", \"epochs\": [0.25, 1.5]" */
+static void print_log_epochs(const struct oa_log_line *line, char out[EPOCHS])
+{
+    int n = 0;
+    out[0] = 0;
+    for (int i = 0; i < line->corpora; i++)
+        n += snprintf(out + n, (size_t)(EPOCHS - n), "%s%.6g%s", i ? ", " : ", \"epochs\": [",
+                      line->epochs[i], i == line->corpora - 1 ? "]" : "");
+}
+
 static size_t print_log_line(const struct oa_log_line *line, char out[LINE])
 {
-    char valid[VALID], ranks[RANKS];
+    char valid[VALID], ranks[RANKS], epochs[EPOCHS];
     print_log_validation(line, valid);
     print_log_ranks(line, ranks);
+    print_log_epochs(line, epochs);
     int n = snprintf(out, LINE,
                      "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, "
-                     "\"seconds\": %.6f, \"tokens\": %.0f%s}\n",
+                     "\"seconds\": %.6f, \"tokens\": %.0f%s%s}\n",
                      line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds,
-                     line->tokens, ranks);
+                     line->tokens, epochs, ranks);
     return (size_t)n;
 }
 
@@ -113,6 +124,9 @@ static bool parse_log_line(const char *text, size_t length, const struct oa_meas
                                       .waiting = log_number(o, "communication"),
                                       .hidden = log_number(o, "communication_hidden"),
                                       .measures = measures };
+    const json_t *epochs = json_object_get(o, "epochs");
+    for (size_t i = 0; whole && i < json_array_size(epochs) && i < OA_CORPORA; i++)
+        line->epochs[line->corpora++] = json_number_value(json_array_get(epochs, i));
     for (int i = 1; whole && i < OA_MEASURES; i++)
         line->scores[i] =
             i < oa_measures_count(measures) ? log_number(o, measures[i].name) : (double)NAN;

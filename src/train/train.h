@@ -220,6 +220,8 @@ struct oa_log_line {
      * others, and computed while messages were under way. 0: one rank. */
     double rate, waiting, hidden;
     double scores[OA_MEASURES]; /* as in struct oa_run; NaN: not measured */
+    int corpora;                /* of the training text with data.order = epoch; otherwise 0 */
+    double epochs[OA_CORPORA];  /* of each corpus, read so far */
 };
 enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run,
                                int capacity); /* room for so many points */

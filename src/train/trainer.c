@@ -148,8 +148,15 @@ static struct oa_log_line empty_line(const struct trainer *t, long step)
     double none = (double)NAN;
     struct oa_log_line line = { step, none, none, none,
                                 none, none, none, t->r->workload->task->measures,
-                                0,    0,    0,    { 0 } };
+                                0,    0,    0,    { 0 },
+                                0,    { 0 } };
+    struct oa_reading reading;
     oa_scores_clear(line.scores);
+    oa_batches_reading(t->train, (uint64_t)step, t->o->train_accumulate, &reading);
+    if (t->o->data_order == OA_ORDER_EPOCH)
+        line.corpora = reading.corpora;
+    for (int i = 0; i < line.corpora; i++)
+        line.epochs[i] = reading.corpus[i].epochs;
     return line;
 }
 
