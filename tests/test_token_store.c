@@ -314,9 +314,9 @@ static void a_block_in_the_middle_is_held_out(void **state)
 
 static void a_part_continues_across_the_gap(void **state)
 {
-    struct oa_tokens t = {
-        .span = { { NULL, NULL, 10, 5 }, { NULL, NULL, 100, 7 } }, .spans = 2, .count = 12
-    };
+    struct oa_tokens t = { .span = { { NULL, NULL, 10, 5 }, { NULL, NULL, 100, 7 } },
+                           .spans = 2,
+                           .count = 12 };
     (void)state;
     for (uint64_t at = 0; at <= 12; at++)
         for (uint64_t n = 0; n <= 12 - at; n++) {

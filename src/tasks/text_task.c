@@ -101,8 +101,11 @@ enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options 
                                          struct oa_workload *out, enum oa_side *side)
 {
     *side = data->files ? OA_TRAINING : o->data_test[0] ? OA_TEST : OA_VALIDATION;
-    if (data->files)
-        return oa_corpus_open(c, out->tokenizer, data->files, NULL, 0, &out->corpus);
+    if (data->files) {
+        OA_TRY(oa_corpora_open(c, out->tokenizer, data->files, "", NULL, 0, 0, &out->corpus));
+        out->corpus.train.name = "text";
+        return OA_OK;
+    }
     return *side == OA_TEST ? oa_corpus_open_test(out->tokenizer, o->data_test, &out->corpus)
                             : open_corpus(c, o, out);
 }

@@ -98,3 +98,19 @@ refused 'data.documents = separate: the training text has no documents' --data.t
 expect 2 train $tiny --data.train wiki --data.order random --data.documents separate --out printed --resume
 says err 'printed was begun with data.order = epoch, but it is random now'
 expect 0 train $tiny $(kinds 4) --out printed --resume
+
+# ---- a model of documents is measured on documents
+
+expect 0 eval printed --data books --quiet
+expect 2 eval printed --data books.txt --quiet
+says err 'data.documents = separate: the text has no documents'
+
+# ---- a comparison is of one mixture, and its tuning holds out the end of each corpus
+
+compared="--seeds 1 --attention softmax --attention linear $tiny --data.train wiki,books --data.order epoch
+    --compare.tune train.lr=0.001,0.003 --train.eval_every 0"
+expect 0 compare $compared --data.mix wiki:0.7,books:0.3 --out compared
+expect 2 compare $compared --data.mix wiki:0.6,books:0.4 --out compared
+says err 'data.mix was wiki:0.7,books:0.3, but it is wiki:0.6,books:0.4 now'
+expect 2 compare $compared --data.mix wiki:1,books:1 --compare.tune data.documents=join,separate --out refused
+says err 'data.documents cannot be tuned: it changes the tokens of a step'
