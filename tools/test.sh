@@ -135,9 +135,9 @@ words_and_files="$words_and_files|written(_scores)?|strange_folder|threads|compa
 # guarded device does what sanitizers do.
 nothing_to_see='_dom$|^check_isa$|^cli_(install|documents|document_commands)$|_guarded$'
 
-# The products of plain C, and MPI where it is installed, in one build, optimised by the second compiler.
+# The products of plain C, no libzstd, and MPI where it is installed, in one build, optimised by the second compiler.
 plain() {
-    configure build-plain "$(command -v clang || echo gcc)" -DORTHANT_ONEDNN=OFF \
+    configure build-plain "$(command -v clang || echo gcc)" -DORTHANT_ONEDNN=OFF -DORTHANT_ZSTD=OFF \
         -DORTHANT_MPI="$(command -v mpicc >/dev/null && echo ON || echo OFF)"
 }
 

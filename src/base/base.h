@@ -217,7 +217,7 @@ enum oa_error oa_directory_make(oa_context *c, const char *path); /* like mkdir 
 /* Records that a folder could not be listed (errno). */
 enum oa_error oa_fail_folder(oa_context *c, const char *folder);
 bool oa_file_exists(const char *path);
-/* Whether the name has this suffix, ignoring case and a final .gz. */
+/* Whether the name has this suffix, ignoring case and a final .gz or .zst. */
 bool oa_name_ends(const char *name, const char *end);
 /* Recognises binary formats by their first bytes: "a ZIP archive …; unpack it"; NULL: none. */
 const char *oa_binary_format(const char *data, size_t length);

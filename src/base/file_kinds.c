@@ -8,8 +8,15 @@
 bool oa_name_ends(const char *name, const char *end)
 {
     size_t length = strlen(name), n = strlen(end);
-    if (length > 3 && strcasecmp(name + length - 3, ".gz") == 0 && strcmp(end, ".gz") != 0)
-        length -= 3;
+    static const char *const packed[] = { ".gz", ".zst" };
+    for (int i = 0; i < 2; i++) {
+        size_t tail = strlen(packed[i]);
+        if (length > tail && strcasecmp(name + length - tail, packed[i]) == 0 &&
+            strcmp(end, packed[i]) != 0) {
+            length -= tail;
+            break;
+        }
+    }
     return length >= n && strncasecmp(name + length - n, end, n) == 0;
 }
 
@@ -35,10 +42,12 @@ const char *oa_binary_format(const char *data, size_t length)
         BEGINS("\xfd"
                "7zXZ\0",
                "xz data; unpack it (unxz)"),
-        BEGINS("\x28\xb5\x2f\xfd", "zstd data; unpack it (unzstd)"),
+        BEGINS("\x28\xb5\x2f\xfd", "zstd data within packed data, or where only gzip is read; unpack it (unzstd)"),
         BEGINS("7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it (7z x)"),
-        BEGINS("PAR1\x15", "a Parquet file; save it as JSON lines (pandas: "
-                           "to_json(orient=\"records\", lines=True))"),
+        BEGINS("PAR1\x15", "a Parquet file; save it as JSON lines (python3 -c 'import pandas, sys; "
+                           "pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], "
+                           "orient=\"records\", lines=True, force_ascii=False)' "
+                           "file.parquet file.jsonl)"),
         BEGINS("ARROW1\0", "an Arrow file; save it as JSON lines (datasets: to_json)"),
         BEGINS("SQLite format 3\0", "an SQLite database; save its table as CSV (sqlite3 -csv)"),
         BEGINS("\x93NUMPY", "a NumPy array; save its texts, one a line"),

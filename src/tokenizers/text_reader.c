@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A list of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
- */
+ * A list of files as one stream of bytes, gzip and zstd unpacked, in pieces of at most READER_PIECE
+ * bytes. */
 #include "base/gzip_reason.h"
 #include "tokenizers/tokenizer_parts.h"
+#include "tokenizers/zstd_file.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,15 +14,16 @@
 
 struct oa_reader {
     oa_context *context;
-    char *name;       /* the list */
-    char *files;      /* the list, split at its commas */
-    const char *next; /* rest of the list; NULL: no more files */
-    const char *open; /* the open file */
-    bool single;      /* the list is the name of one file, commas included */
-    bool raw;         /* not text, by its name: pictures */
-    uint64_t limit;   /* most bytes of the file */
-    gzFile file;
-    char *buffer; /* NULL for text from memory */
+    char *name;                /* the list */
+    char *files;               /* the list, split at its commas */
+    const char *next;          /* rest of the list; NULL: no more files */
+    const char *open;          /* the open file */
+    bool single;               /* the list is the name of one file, commas included */
+    bool raw;                  /* not text, by its name: pictures */
+    uint64_t limit;            /* most bytes of the file */
+    gzFile file;               /* also of plain files; NULL: none is open */
+    struct oa_zstd_file *zstd; /* NULL: none is open */
+    char *buffer;              /* NULL for text from memory */
     const char *text;
     size_t left;
 };
@@ -35,12 +37,20 @@ static enum oa_error reader_new(oa_context *c, struct oa_reader **out)
     return OA_OK;
 }
 
+static void close_reader_file(struct oa_reader *r)
+{
+    if (r->file)
+        gzclose(r->file);
+    oa_zstd_close(r->zstd);
+    r->file = NULL;
+    r->zstd = NULL;
+}
+
 void oa_reader_close(struct oa_reader *r)
 {
     if (!r)
         return;
-    if (r->file)
-        gzclose(r->file);
+    close_reader_file(r);
     oa_free(r->name);
     oa_free(r->files);
     oa_free(r->buffer);
@@ -109,6 +119,8 @@ enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length
 
 uint64_t oa_reader_offset(const struct oa_reader *r)
 {
+    if (r->zstd)
+        return oa_zstd_offset(r->zstd);
     return r->file ? (uint64_t)gzoffset(r->file) : 0;
 }
 
@@ -118,6 +130,16 @@ const char *oa_reader_name(const struct oa_reader *r)
 }
 
 /* ---- reading ---- */
+
+static bool is_zstd(int fd)
+{
+    uint8_t b[4];
+    if (pread(fd, b, sizeof b, 0) != sizeof b)
+        return false;
+    /* The second is a skippable frame, which pzstd writes first. */
+    return memcmp(b, "\x28\xb5\x2f\xfd", 4) == 0 ||
+           ((b[0] & 0xf0) == 0x50 && memcmp(b + 1, "\x2a\x4d\x18", 3) == 0);
+}
 
 static enum oa_error open_next(struct oa_reader *r)
 {
@@ -129,15 +151,17 @@ static enum oa_error open_next(struct oa_reader *r)
     char installed[OA_SAMPLE_PATH];
     int fd;
     OA_TRY(oa_input_open(r->context, oa_sample_text(name, installed), OA_CORPUS_REMEDY, &fd));
+    r->open = name;
+    r->raw = oa_name_ends(name, ".bin");
+    r->limit = oa_read_limit(name);
+    if (!r->raw && is_zstd(fd))
+        return oa_zstd_open(r->context, fd, name, &r->zstd);
     r->file = gzdopen(fd, "rb");
     if (!r->file) {
         close(fd);
         return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", name);
     }
     gzbuffer(r->file, 1 << 17);
-    r->open = name;
-    r->raw = oa_name_ends(name, ".bin");
-    r->limit = oa_read_limit(name);
     return OA_OK;
 }
 
@@ -150,12 +174,14 @@ static enum oa_error read_failed(struct oa_reader *r)
     if (code == Z_MEM_ERROR)
         return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", r->open);
     return oa_fail(r->context, OA_FORMAT,
-                   "%s: gzip data damaged or truncated after %lld bytes of text: %s", r->open,
-                   (long long)gztell(r->file), oa_gzip_reason(sentence));
+                   "%s: gzip data damaged or truncated after %lld bytes of text: %s (byte %lld of "
+                   "the file)",
+                   r->open, (long long)gztell(r->file), oa_gzip_reason(sentence),
+                   (long long)gzoffset(r->file));
 }
 
 /* gzread returns less at the end of the file; that gzip data is truncated shows only in gzerror. */
-static enum oa_error read_file_piece(struct oa_reader *r, size_t *length)
+static enum oa_error read_gzip_piece(struct oa_reader *r, size_t *length, uint64_t *unpacked)
 {
     int code = Z_OK, n = gzread(r->file, r->buffer, (unsigned)READER_PIECE);
     if (n >= 0)
@@ -163,16 +189,27 @@ static enum oa_error read_file_piece(struct oa_reader *r, size_t *length)
     if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
         return read_failed(r);
     *length = (size_t)n;
+    *unpacked = (uint64_t)gztell(r->file);
+    return OA_OK;
+}
+
+static enum oa_error read_file_piece(struct oa_reader *r, size_t *length)
+{
+    uint64_t unpacked = 0;
+    if (r->zstd) {
+        OA_TRY(oa_zstd_read(r->zstd, r->buffer, READER_PIECE, length));
+        unpacked = oa_zstd_unpacked(r->zstd);
+    } else {
+        OA_TRY(read_gzip_piece(r, length, &unpacked));
+    }
     const char *format =
-        gztell(r->file) == n && !r->raw ? oa_binary_format(r->buffer, (size_t)n) : NULL;
+        unpacked == *length && !r->raw ? oa_binary_format(r->buffer, *length) : NULL;
     if (format)
         return oa_fail(r->context, OA_FORMAT, "%s is not a text file: it is %s", r->open, format);
-    if ((uint64_t)gztell(r->file) > r->limit)
+    if (unpacked > r->limit)
         return oa_fail_read_limit(r->context, r->open, r->limit);
-    if (n == 0) {
-        gzclose(r->file);
-        r->file = NULL;
-    }
+    if (*length == 0)
+        close_reader_file(r);
     return OA_OK;
 }
 
@@ -187,8 +224,8 @@ enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *le
         r->left -= *length;
         return OA_OK;
     }
-    while (*length == 0 && (r->file || r->next)) {
-        if (!r->file)
+    while (*length == 0 && (r->file || r->zstd || r->next)) {
+        if (!r->file && !r->zstd)
             OA_TRY(open_next(r));
         OA_TRY(read_file_piece(r, length));
     }

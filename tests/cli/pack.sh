@@ -45,6 +45,42 @@ ids bare/shard-00000.bin >got
 ids lines/shard-00000.bin | grep -vx 300 >wanted
 same got wanted
 
+# zstd, in two frames; cut off; or refused by a program without libzstd. Parquet is refused with the line that converts.
+frame='\050\265\057\375\040\017\171\000\000\141\040\154\151\156\145\012\141\156\157\164\150\145\162\012'
+printf "$frame" >z.txt.zst
+if "$orthant" data pack --data z.txt.zst --documents lines --tokenizer t.json --out z --quiet >out 2>err; then
+    printf "$frame$frame" >z.txt.zst
+    printf 'a line\nanother\na line\nanother\n' >z.txt
+    expect 0 data pack --data z.txt.zst --documents lines --tokenizer t.json --out z2
+    expect 0 data pack --data z.txt --documents lines --tokenizer t.json --out plain
+    same z2/shard-00000.bin plain/shard-00000.bin
+    printf "$frame" | head -c 20 >z.txt.zst
+    expect 1 data pack --data z.txt.zst --documents lines --tokenizer t.json --out x
+    says err 'z.txt.zst: zstd data damaged or truncated after [0-9]* bytes of text: unexpected end of file (byte 20 of the file)'
+    printf '{"text": "a line"}\n' | gzip >in.jsonl.zst # its content decides, not its name
+    expect 0 data pack --data in.jsonl.zst --tokenizer t.json --out gz
+else
+    says err 'z.txt.zst is zstd data, and this program was built without libzstd: unpack the file'
+fi
+printf 'PAR1\025and so on' >x.parquet
+expect 1 data pack --data x.parquet --tokenizer t.json --out x
+says err 'x.parquet is not a text file: it is a Parquet file; save it as JSON lines'
+
+# One damaged file of a thousand is named with the byte.
+mkdir many
+i=0
+while [ $i -lt 1000 ]; do
+    i=$((i + 1))
+    cp a-2.jsonl.gz many/$(printf %04d $i).jsonl.gz
+done
+head -c 60 a-2.jsonl.gz >many/0700.jsonl.gz
+expect 1 data pack --data 'many/*.gz' --tokenizer t.json --out x
+says err 'many/0700.jsonl.gz: gzip data damaged or truncated after [0-9]* bytes of text: unexpected end of file (byte 60 of'
+cp a-2.jsonl.gz many/0700.jsonl.gz
+expect 0 data pack --data 'many/*.gz' --tokenizer t.json --out thousand
+says out '3000 documents'
+rm -r many x
+
 # Any number of threads and any interruption give the same bytes.
 i=0
 while [ $i -lt 200 ]; do
