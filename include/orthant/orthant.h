@@ -358,6 +358,19 @@ struct oa_pack_files {
 OA_API enum oa_error oa_pack(oa_context *c, const struct oa_pack_files *r, const char *folder,
                              const struct oa_output *out);
 
+/* Text files whose duplicate documents are to be found (docs/corpora.md). */
+struct oa_dedup_files {
+    const char *files, *documents, *column; /* as in struct oa_pack_files */
+    double near; /* least estimated Jaccard similarity of near duplicates; 0 = exact ones only */
+    int shingle; /* words of a shingle, 1 to 32; 0 = 5 */
+    uint64_t memory; /* most bytes of the search; 0 = 1 GiB. The result does not depend on it. */
+    long reserved[4];
+};
+/* Reports exact and near duplicates. folder: NULL, or where the first of each and a list of the
+ * others are written. */
+OA_API enum oa_error oa_dedup(oa_context *c, const struct oa_dedup_files *r, const char *folder,
+                              const struct oa_output *out);
+
 /* ---- scores ---- */
 
 /* Scores of texts, labels or numbers against references: BLEU, chrF and TER equal to those of

@@ -10,23 +10,6 @@ static void show_pack_progress(void *bar, long done, long all)
     oa_bar_log(bar, done, all);
 }
 
-static enum oa_error read_document_kind(oa_context *c, const char *name, enum oa_document_kind *out)
-{
-    static const char *const names[] = { [OA_DOCUMENTS_AUTO] = "auto",
-                                         [OA_DOCUMENTS_FILES] = "files",
-                                         [OA_DOCUMENTS_LINES] = "lines",
-                                         [OA_DOCUMENTS_JSON] = "json" };
-    *out = OA_DOCUMENTS_AUTO;
-    for (int i = 0; name && i < 4; i++)
-        if (strcmp(name, names[i]) == 0) {
-            *out = (enum oa_document_kind)i;
-            return OA_OK;
-        }
-    return !name ? OA_OK
-                 : oa_fail(c, OA_ARGUMENT, "documents \"%s\" are not auto, files, lines or json",
-                           name);
-}
-
 /* A tokenizer that is made from text reads the files as they are, so they must be plain text. */
 static enum oa_error make_pack_tokenizer(oa_context *c, const struct oa_pack_files *r,
                                          enum oa_document_kind kind, struct oa_tokenizer **out)
@@ -98,7 +81,7 @@ enum oa_error oa_pack(oa_context *c, const struct oa_pack_files *r, const char *
     json_t *record;
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_pack_files", r->reserved, 4));
-    OA_TRY(read_document_kind(c, r->documents, &request.kind));
+    OA_TRY(oa_document_kind_read(c, r->documents, &request.kind));
     OA_TRY(oa_directory_check(c, folder));
     OA_TRY(make_pack_tokenizer(c, r, request.kind, &tok));
     oa_bar_open(&bar, c, "packing");

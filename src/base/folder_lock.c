@@ -6,6 +6,7 @@
 #include "base/folder_lock.h"
 #include "base/context.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -155,4 +156,15 @@ void oa_folder_unlock(struct oa_lock *l)
     while (strlen(l->folder) > l->existed && rmdir(l->folder) == 0 && lock_cut_last(l->folder))
         ;
     free_lock(l);
+}
+
+bool oa_folder_has_files(const char *folder)
+{
+    DIR *d = opendir(folder);
+    bool found = false;
+    for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d))
+        found = e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return found;
 }

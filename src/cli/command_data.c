@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_EXAMPLES = 100000000, MOST_SIZE = 1000000 };
@@ -60,15 +61,46 @@ static enum oa_error pack_data(struct call *call)
     return oa_pack(call->context, &r, folder, &call->out);
 }
 
+static enum oa_error dedup_data(struct call *call)
+{
+    static const char others[] = "train valid test seed min-length max-length alphabet values "
+                                 "depth arguments tokenizer end shard-tokens";
+    struct oa_dedup_files r = { .files = flag_value(call, "data"),
+                                .documents = flag_value(call, "documents"),
+                                .column = flag_value(call, "column") };
+    const char *near = flag_value(call, "near");
+    char *end;
+    long shingle = 0, memory = 0;
+    if (!allow_none(call, others, "'data dedup' finds duplicates among texts that exist"))
+        return OA_ARGUMENT;
+    r.near = strtod(near, &end);
+    if (end == near || *end || !(r.near >= 0 && r.near <= 1))
+        return wrong_use(call, "--near is \"%.40s\"; give a number from 0 to 1", near);
+    if (!r.files)
+        return wrong_use(call, "data dedup needs --data FILES");
+    if (!flag_number(call, "shingle", 1, 32, &shingle) ||
+        !flag_number(call, "memory", 1, LONG_MAX >> 20, &memory))
+        return OA_ARGUMENT;
+    r.shingle = (int)shingle;
+    r.memory = (uint64_t)memory << 20;
+    return oa_dedup(call->context, &r, flag_value(call, "out"), &call->out);
+}
+
 static enum oa_error run_data(struct call *call)
 {
-    static const char packing[] = "data tokenizer documents column end shard-tokens";
+    static const char packing[] = "tokenizer end shard-tokens", finding[] = "near shingle memory",
+                      reading[] = "data documents column";
     struct oa_data_request r = { .task = NULL };
-    if (!want_words(call, 1, 1, "a task, 'pack' or 'list'"))
+    if (!want_words(call, 1, 1, "a task, 'pack', 'dedup' or 'list'"))
         return OA_ARGUMENT;
     if (strcmp(call->word[0], "pack") == 0)
-        return pack_data(call);
-    if (!allow_none(call, packing, "only 'data pack' reads texts"))
+        return allow_none(call, finding, "only 'data dedup' finds duplicates") ? pack_data(call)
+                                                                               : OA_ARGUMENT;
+    if (strcmp(call->word[0], "dedup") == 0)
+        return dedup_data(call);
+    if (!allow_none(call, packing, "only 'data pack' packs texts") ||
+        !allow_none(call, finding, "only 'data dedup' finds duplicates") ||
+        !allow_none(call, reading, "only 'data pack' and 'data dedup' read texts"))
         return OA_ARGUMENT;
     if (strcmp(call->word[0], "list") == 0)
         return list_data_tasks(call);
@@ -99,35 +131,45 @@ static const struct flag flags[] = {
     { "noise", "N", .help = "noisy-recall: percent of the pairs that are noise" },
     { "noise-words", "N", .help = "noisy-recall: words of the noise" },
     { "data", "FILES",
-      .help = "pack: text files, separated by commas; patterns; @LIST, a file of names" },
+      .help = "pack, dedup: text files, separated by commas; patterns; @LIST, a file of names" },
     { "tokenizer", "T", .help = "pack: a tokenizer.json, or char, byte, bpe:N, word:N" },
     { "documents", "KIND",
-      .help = "pack: what a document is: files, lines, json (an object per line); auto = json for "
+      .help = "pack, dedup: what a document is: files, lines, json (an object per line); auto = "
+              "json for "
               "*.jsonl, else files",
       .fallback = "auto" },
-    { "column", "NAME", .help = "pack: member of a JSON object that has the text",
+    { "column", "NAME", .help = "pack, dedup: member of a JSON object that has the text",
       .fallback = "text" },
     { "end", "TOKEN", .help = "pack: special token after each document; empty = none",
       .fallback = "<|endoftext|>" },
     { "shard-tokens", "N",
       .help = "pack: a shard ends with the first document that reaches so many tokens",
       .fallback = "67108864" },
+    { "near", "S",
+      .help = "dedup: least estimated Jaccard similarity of near duplicates; 0 = exact ones only",
+      .fallback = "0.8" },
+    { "shingle", "N", .help = "dedup: words of a shingle", .fallback = "5" },
+    { "memory", "MIB", .help = "dedup: most memory of the search, in MiB", .fallback = "1024" },
     { .name = NULL },
 };
 
 const struct command command_data = {
     .name = "data",
-    .sentence =
-        "packs texts into a corpus, or generates synthetic data sets that test what an attention "
-        "can learn: ListOps, copying, recall",
+    .sentence = "packs texts into a corpus, finds duplicates in them, or generates synthetic data "
+                "sets that test what an attention "
+                "can learn: ListOps, copying, recall",
     .usage = "TASK --out FOLDER [--train N] [--valid N] [--test N] [--seed N] [--min-length N]...\n"
              "pack --data FILES --tokenizer T --out FOLDER [--documents KIND] [--column NAME]...\n"
+             "dedup --data FILES [--out FOLDER] [--near S] [--shingle N] [--memory MIB]...\n"
              "list",
     .text =
         "'data pack' tokenizes texts once, on all threads, into a folder for data.train that is "
         "read in place: training starts at once, and memory does not grow with the corpus. "
         "Validation then gets whole documents. An interrupted packing is continued by the same "
         "command. docs/corpora.md describes the files.\n"
+        "'data dedup' reports documents that equal an earlier one up to white space, and near "
+        "duplicates by MinHash; with --out it writes the first of each as JSON lines, which 'data "
+        "pack' reads.\n"
         "The rule to learn is known exactly, so a failure shows what an attention cannot do. "
         "'orthant data list' prints the rule of each task, its papers, and its options with "
         "defaults and ranges.\n"
@@ -154,6 +196,7 @@ const struct command command_data = {
         "--out copy\n"
         "$ orthant data mqar --max-length 128 --pairs 8 --train 100000 --out mqar\n"
         "$ orthant data pack --data 'wiki/*.jsonl.gz' --tokenizer tokenizer.json --out corpus\n"
+        "$ orthant data dedup --data 'wiki/*.jsonl.gz' --out wiki-dedup\n"
         "$ orthant data list",
     .flags = flags,
     .see = "train compare tokenizer",

@@ -15,7 +15,6 @@
 #include "data/packed_corpus.h"
 #include "tokenizers/word_table.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -373,18 +372,6 @@ static enum oa_error open_encoders(struct packing *p, const char *tokenizer)
     return OA_OK;
 }
 
-/* Is there anything but hidden files, such as the lock? */
-static bool has_files(const char *folder)
-{
-    DIR *d = opendir(folder);
-    bool found = false;
-    for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d))
-        found = e->d_name[0] != '.';
-    if (d)
-        closedir(d);
-    return found;
-}
-
 /* Neither a finished corpus nor anything else is overwritten. */
 static enum oa_error check_folder(const struct packing *p)
 {
@@ -394,7 +381,7 @@ static enum oa_error check_folder(const struct packing *p)
     if (oa_file_exists(corpus))
         return oa_fail(p->c, OA_ARGUMENT, "%s has a packed corpus: choose another folder",
                        p->r->folder);
-    return oa_file_exists(begun) || !has_files(p->r->folder)
+    return oa_file_exists(begun) || !oa_folder_has_files(p->r->folder)
                ? OA_OK
                : oa_fail(p->c, OA_ARGUMENT, "%s has other files: choose another folder",
                          p->r->folder);

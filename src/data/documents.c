@@ -98,6 +98,23 @@ static enum oa_error add_document_files(struct oa_documents *d, const char *file
 
 /* ---- opening ---- */
 
+enum oa_error oa_document_kind_read(oa_context *c, const char *name, enum oa_document_kind *out)
+{
+    static const char *const names[] = { [OA_DOCUMENTS_AUTO] = "auto",
+                                         [OA_DOCUMENTS_FILES] = "files",
+                                         [OA_DOCUMENTS_LINES] = "lines",
+                                         [OA_DOCUMENTS_JSON] = "json" };
+    *out = OA_DOCUMENTS_AUTO;
+    for (int i = 0; name && i < 4; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = (enum oa_document_kind)i;
+            return OA_OK;
+        }
+    return !name ? OA_OK
+                 : oa_fail(c, OA_ARGUMENT, "documents \"%s\" are not auto, files, lines or json",
+                           name);
+}
+
 enum oa_error oa_documents_open(oa_context *c, const char *files, enum oa_document_kind kind,
                                 const char *column, struct oa_documents **out)
 {
@@ -271,7 +288,9 @@ static enum oa_error text_of_object(struct oa_documents *d, const char *line, si
         return refuse_document_line(d, "the text is not valid: ", why);
     *out = (struct oa_document){ .text = d->text.length ? d->text.s : "",
                                  .length = d->text.length,
-                                 .ends = true };
+                                 .ends = true,
+                                 .object = line,
+                                 .object_length = length };
     return oa_status(d->context);
 }
 
@@ -314,6 +333,7 @@ enum oa_error oa_documents_next(struct oa_documents *d, struct oa_document *out)
         else
             OA_TRY(next_of_lines(d, kind == OA_DOCUMENTS_JSON, out));
         out->file = d->file[d->at];
+        out->file_index = d->at;
         out->line = kind == OA_DOCUMENTS_FILES ? 0 : d->line;
         if (out->length)
             return OA_OK;

@@ -14,6 +14,9 @@ enum oa_document_kind {
     OA_DOCUMENTS_JSON
 };
 
+/* By name; NULL: "auto". */
+enum oa_error oa_document_kind_read(oa_context *c, const char *name, enum oa_document_kind *out);
+
 struct oa_documents;
 /* files: separated by commas; patterns (*.txt.gz) and "@LIST", a file with a name on each line, are
  * expanded, patterns in the order of names. column: the member of a JSON object that has the text.
@@ -30,7 +33,10 @@ struct oa_document {
     size_t length;
     bool ends; /* the document ends with this piece */
     const char *file;
+    int file_index;
     uint64_t line; /* of the file; 0: the file is the document */
+    const char *object; /* the JSON object that has the text, as it is in the file; or NULL */
+    size_t object_length;
 };
 /* The next piece; out->text is NULL at the end. Empty documents, and blank lines, are left out. */
 enum oa_error oa_documents_next(struct oa_documents *d, struct oa_document *out);
