@@ -4,6 +4,7 @@
 #include "testing.h"
 
 #include "data/duplicates.h"
+#include "data/repeats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -300,6 +301,41 @@ static void texts_without_words_are_not_alike(void **state)
     remove(path);
 }
 
+static struct oa_repeats_sum count_repeats(int documents, int distinct, bool backwards)
+{
+    struct oa_repeats *r;
+    assert_int_equal(oa_repeats_open(context, &r), OA_OK);
+    for (int i = 0; i < documents; i++) {
+        char text[64];
+        int number = (backwards ? documents - 1 - i : i) % distinct;
+        int n = snprintf(text, sizeof text, "document  number %d of a corpus", number);
+        oa_repeats_add(r, text, (size_t)n);
+    }
+    struct oa_repeats_sum sum = oa_repeats_count(r);
+    oa_repeats_close(r);
+    return sum;
+}
+
+/* Few documents are counted, many are sampled: 300,000 different ones of 400,000. */
+static void repeated_documents_are_counted_or_sampled(void **state)
+{
+    enum { ALL = 400000, DISTINCT = 300000 };
+    (void)state;
+    struct oa_repeats_sum few = count_repeats(1000, 600, false);
+    assert_false(few.sampled);
+    assert_int_equal(few.documents, 1000);
+    assert_int_equal(few.repeated, 400);
+    struct oa_repeats_sum many = count_repeats(ALL, DISTINCT, false),
+                          backwards = count_repeats(ALL, DISTINCT, true);
+    assert_true(many.sampled && many.documents > 50000);
+    double share = (double)many.repeated / (double)many.documents;
+    assert_true(fabs(share - 0.25) < 5 * sqrt(0.25 * 0.75 / (double)many.documents));
+    assert_int_equal(backwards.documents, many.documents);
+    assert_int_equal(backwards.repeated, many.repeated);
+    assert_int_equal(backwards.bytes, many.bytes);
+    assert_int_equal(backwards.repeated_bytes, many.repeated_bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +345,7 @@ int main(void)
         cmocka_unit_test(the_first_of_many_is_kept_with_any_memory),
         cmocka_unit_test(crowds_of_near_duplicates_are_found),
         cmocka_unit_test(texts_without_words_are_not_alike),
+        cmocka_unit_test(repeated_documents_are_counted_or_sampled),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

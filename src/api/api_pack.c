@@ -39,6 +39,22 @@ static enum oa_error make_pack_tokenizer(oa_context *c, const struct oa_pack_fil
     return e;
 }
 
+/* Repeated text is learned by heart, and counts more than once in a validation. */
+static void add_repeats(const json_t *repeats, struct oa_text *t)
+{
+    double documents = (double)json_integer_value(json_object_get(repeats, "documents")),
+           repeated = (double)json_integer_value(json_object_get(repeats, "repeated")),
+           bytes = (double)json_integer_value(json_object_get(repeats, "bytes")),
+           again = (double)json_integer_value(json_object_get(repeats, "repeated_bytes"));
+    if (again > 0.01 * bytes)
+        oa_text_printf(
+            t,
+            "repeated: %.1f %% of the documents and %.1f %% of the text equal an earlier "
+            "document%s; 'orthant data dedup' leaves such documents out\n",
+            100 * repeated / documents, 100 * again / bytes,
+            json_is_true(json_object_get(repeats, "sampled")) ? " (by a sample)" : "");
+}
+
 static enum oa_error report_packed(oa_context *c, const json_t *record, const char *folder,
                                    const struct oa_output *out)
 {
@@ -60,6 +76,7 @@ static enum oa_error report_packed(oa_context *c, const json_t *record, const ch
                    oa_plural((double)shards), (double)bytes / (double)tokens);
     if (empty)
         oa_text_printf(&t, "left out: %ld empty document%s\n", empty, oa_plural((double)empty));
+    add_repeats(json_object_get(record, "repeats"), &t);
     oa_text_printf(&t, "train on it: orthant train --data.train ");
     oa_name_add(&t, folder);
     oa_text_printf(&t, "\n");

@@ -10,9 +10,11 @@
 #include "base/checksum.h"
 #include "base/concurrent.h"
 #include "base/folder_lock.h"
+#include "base/json_write.h"
 #include "base/little_endian.h"
 #include "base/new_file.h"
 #include "data/packed_corpus.h"
+#include "data/repeats.h"
 #include "tokenizers/word_table.h"
 
 #include <stdio.h>
@@ -48,6 +50,8 @@ struct packing {
     json_t *shards;                            /* finished ones */
     uint64_t tokens, count, characters, bytes; /* of the shards; count: documents */
     uint64_t skip;                             /* documents of finished shards */
+    struct oa_repeats *repeats;                /* of all documents that are read in one piece */
+    bool continued;                            /* the piece before did not end its document */
     /* portion */
     struct oa_text text;
     struct packed_piece *piece;
@@ -94,12 +98,24 @@ static json_t *record_of(const struct packing *p, json_t *request)
                      (json_int_t)oa_documents_empty(p->documents), "shards", p->shards);
 }
 
+static json_t *repeats_json(const struct packing *p)
+{
+    struct oa_repeats_sum sum = oa_repeats_count(p->repeats);
+    return json_pack("{s:b, s:I, s:I, s:I, s:I}", "sampled", sum.sampled, "documents",
+                     (json_int_t)sum.documents, "repeated", (json_int_t)sum.repeated, "bytes",
+                     (json_int_t)sum.bytes, "repeated_bytes", (json_int_t)sum.repeated_bytes);
+}
+
 static enum oa_error write_packing_record(const struct packing *p, json_t *request,
                                           const char *name)
 {
     char path[OA_PATH];
     json_t *record = record_of(p, request);
+    if (record && strcmp(name, OA_CORPUS_RECORD) == 0)
+        oa_json_set(p->c, record, "repeats", repeats_json(p));
     enum oa_error e = record ? oa_path(p->c, path, p->r->folder, name) : no_memory(p->c);
+    if (e == OA_OK)
+        e = oa_status(p->c);
     if (e == OA_OK)
         e = oa_checksummed_write(p->c, path, record);
     json_decref(record);
@@ -331,6 +347,9 @@ static enum oa_error pack_all(struct packing *p, json_t *request)
     do {
         OA_TRY(check_stop_of_packing(p));
         OA_TRY(oa_documents_next(p->documents, &d));
+        if (d.text && d.ends && !p->continued)
+            oa_repeats_add(p->repeats, d.text, d.length);
+        p->continued = d.text && !d.ends;
         if (d.text && skipped < p->skip) {
             skipped += d.ends;
             continue;
@@ -429,6 +448,7 @@ static void close_packing(struct packing *p)
     oa_free(p->worker);
     oa_free(p->piece);
     oa_text_free(&p->text);
+    oa_repeats_close(p->repeats);
     oa_documents_close(p->documents);
     json_decref(p->shards);
 }
@@ -442,6 +462,8 @@ enum oa_error oa_corpus_pack(oa_context *c, struct oa_tokenizer *tok,
     *record = NULL;
     oa_text_init(&p.text, c);
     enum oa_error e = oa_documents_open(c, r->files, r->kind, r->column, &p.documents);
+    if (e == OA_OK)
+        e = oa_repeats_open(c, &p.repeats);
     if (e == OA_OK)
         e = oa_folder_lock(c, r->folder, &lock);
     if (e == OA_OK)
