@@ -351,18 +351,69 @@ static void a_digest_sees_the_ends_and_the_length(void **state)
 }
 
 /* The validation side repeats what the training side has (the ids have a period of 50021). */
-static void overlap_is_found_in_a_sample(void **state)
+static void overlap_is_found_in_files(void **state)
 {
     struct oa_corpus corpus;
     struct oa_text_overlap o;
     (void)state;
     assert_int_equal(oa_corpus_open(context, tokenizer, large, NULL, 0.25, &corpus), OA_OK);
     assert_int_equal(oa_corpus_overlap(context, &corpus, &o), OA_OK);
-    assert_true(o.sampled);
+    assert_true(o.sampled); /* of the validation side */
+    assert_true(o.searched == 1);
     assert_int_equal(o.pieces, OA_OVERLAP_VALIDATION / OA_OVERLAP_TOKENS);
-    assert_true(o.found > o.pieces * 9 / 10);
+    assert_int_equal(o.found, o.pieces);
     oa_corpus_close(&corpus);
     remove(large);
+}
+
+/* An id at each place of a file that is larger than what is searched: never the same 64 twice. */
+static uint16_t long_id(uint64_t i)
+{
+    i = (i ^ i >> 30) * 0xbf58476d1ce4e5b9;
+    return (uint16_t)((i ^ i >> 27) % 50000);
+}
+
+/* Of 4,096 pieces that occur once in the training ids, as many are found as the share that is
+ * searched, within 5 standard deviations of blocks; and none of those that occur nowhere. */
+static void a_sample_finds_its_share_of_an_overlap(void **state)
+{
+    static const char path[] = "test_store_long.bin", held[] = "test_store_held.bin";
+    enum { SPREAD = 4096 };
+    uint64_t count = (uint64_t)OA_OVERLAP_TRAINING * 4;
+    struct oa_corpus corpus;
+    struct oa_text_overlap o;
+    (void)state;
+    FILE *f = fopen(path, "wb"), *g = fopen(held, "wb");
+    assert_true(f && g);
+    for (uint64_t i = 0; i < count; i++) {
+        uint16_t id = long_id(i);
+        assert_int_equal(fwrite(&id, 2, 1, f), 1);
+    }
+    for (uint64_t i = 0; i < 2 * SPREAD; i++)
+        for (uint64_t k = 0; k < OA_OVERLAP_TOKENS; k++) {
+            uint64_t place = i % 2 ? 2 * count + 64 * i : (count - 64) / SPREAD * (i / 2);
+            uint16_t id = long_id(place + k);
+            assert_int_equal(fwrite(&id, 2, 1, g), 1);
+        }
+    assert_int_equal(fclose(f) | fclose(g), 0);
+    assert_int_equal(oa_corpus_open(context, tokenizer, path, held, 0, &corpus), OA_OK);
+    assert_int_equal(oa_corpus_overlap(context, &corpus, &o), OA_OK);
+    assert_true(o.sampled && o.searched == 0.25);
+    assert_int_equal(o.pieces, 2 * SPREAD);
+    assert_in_range(o.found, SPREAD / 4 - 140, SPREAD / 4 + 140); /* σ = √(4096 · ¼ · ¾) = 28 */
+    /* Pieces across the borders of what is read at a time. */
+    int32_t across[15 * OA_OVERLAP_TOKENS];
+    for (uint64_t i = 0; i < 15; i++)
+        for (uint64_t k = 0; k < OA_OVERLAP_TOKENS; k++)
+            across[i * OA_OVERLAP_TOKENS + k] = long_id((i + 1) * 65536 - 4 * i - 1 + k);
+    struct oa_corpus part = { .train = oa_tokens_part(&corpus.train, 0, 1 << 20, "part"),
+                              .valid = { .ids = across, .count = 15 * OA_OVERLAP_TOKENS } };
+    assert_int_equal(oa_corpus_overlap(context, &part, &o), OA_OK);
+    assert_true(!o.sampled && o.searched == 1);
+    assert_int_equal(o.found, 15);
+    oa_corpus_close(&corpus);
+    remove(path);
+    remove(held);
 }
 
 int main(void)
@@ -377,7 +428,8 @@ int main(void)
         cmocka_unit_test(a_block_in_the_middle_is_held_out),
         cmocka_unit_test(a_part_continues_across_the_gap),
         cmocka_unit_test(a_digest_sees_the_ends_and_the_length),
-        cmocka_unit_test(overlap_is_found_in_a_sample),
+        cmocka_unit_test(overlap_is_found_in_files),
+        cmocka_unit_test(a_sample_finds_its_share_of_an_overlap),
     };
     threads_only("*threads*");
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -48,30 +48,67 @@ static void add_pieces(struct overlap_pieces *p, uint64_t pieces)
     }
 }
 
-static uint64_t count_found(const struct overlap_pieces *p, const struct oa_tokens *train)
+/* Counts the pieces that occur in n ids and were not found before. */
+static uint64_t find_pieces(const struct overlap_pieces *p, const int32_t *ids, uint64_t n)
 {
-    uint64_t found = 0, leaving = 1, hash = hash_tokens(train->ids);
+    uint64_t found = 0, leaving = 1;
+    if (n < OA_OVERLAP_TOKENS)
+        return 0;
     for (int i = 0; i < OA_OVERLAP_TOKENS; i++)
         leaving *= base;
-    for (size_t at = 0;; at++) {
-        struct overlap_piece *slot = overlap_slot(p, hash, train->ids + at);
+    for (uint64_t at = 0, hash = hash_tokens(ids);; at++) {
+        struct overlap_piece *slot = overlap_slot(p, hash, ids + at);
         if (slot->count && !slot->found) {
             slot->found = true;
             found += slot->count;
         }
-        if (at + OA_OVERLAP_TOKENS == train->count)
+        if (at + OA_OVERLAP_TOKENS == n)
             return found;
-        hash = hash * base + (uint32_t)train->ids[at + OA_OVERLAP_TOKENS] + 1 -
-               leaving * ((uint32_t)train->ids[at] + (uint64_t)1);
+        hash = hash * base + (uint32_t)ids[at + OA_OVERLAP_TOKENS] + 1 -
+               leaving * ((uint32_t)ids[at] + (uint64_t)1);
     }
+}
+
+/* Where block i of `blocks` of a side begins: blocks follow each other where they cover the side,
+ * and are evenly spaced otherwise. */
+static uint64_t block_start(uint64_t count, uint64_t blocks, uint64_t i)
+{
+    return blocks * BLOCK >= count ? i * BLOCK : (count - BLOCK) / blocks * i;
+}
+
+/* Searches the training side, of one in files at most OA_OVERLAP_TRAINING tokens, block by block. A
+ * block is read with the tokens after it that a piece may need. */
+static enum oa_error search_training(oa_context *c, const struct overlap_pieces *p,
+                                     const struct oa_tokens *train, struct oa_text_overlap *out)
+{
+    uint64_t most = train->count < OA_OVERLAP_TRAINING ? train->count : OA_OVERLAP_TRAINING,
+             blocks = (most + BLOCK - 1) / BLOCK, searched = 0;
+    if (train->ids) {
+        out->found = find_pieces(p, train->ids, train->count);
+        return OA_OK;
+    }
+    int32_t *ids = oa_alloc(c, (BLOCK + OA_OVERLAP_TOKENS) * sizeof *ids);
+    enum oa_error e = ids ? OA_OK : OA_NO_MEMORY;
+    for (uint64_t i = 0; i < blocks && e == OA_OK; i++) {
+        uint64_t at = block_start(train->count, blocks, i), left = train->count - at,
+                 n = left < BLOCK + OA_OVERLAP_TOKENS - 1 ? left : BLOCK + OA_OVERLAP_TOKENS - 1;
+        e = oa_tokens_read(c, train, at, (size_t)n, ids);
+        if (e == OA_OK)
+            out->found += find_pieces(p, ids, n);
+        searched += n < BLOCK ? n : BLOCK;
+    }
+    out->searched = (double)searched / (double)train->count;
+    oa_free(ids);
+    return e;
 }
 
 /* The side itself, or of one in files a sample of evenly spaced blocks in *sample, which is to be
  * freed. */
-static enum oa_error load_side(oa_context *c, const struct oa_tokens *side, uint64_t most,
-                               int32_t **sample, struct oa_tokens *out)
+static enum oa_error load_validation(oa_context *c, const struct oa_tokens *side, int32_t **sample,
+                                     struct oa_tokens *out)
 {
-    uint64_t count = side->count < most ? side->count : most, blocks = (count + BLOCK - 1) / BLOCK;
+    uint64_t count = side->count < OA_OVERLAP_VALIDATION ? side->count : OA_OVERLAP_VALIDATION,
+             blocks = (count + BLOCK - 1) / BLOCK;
     *out = *side;
     if (side->ids)
         return OA_OK;
@@ -80,8 +117,8 @@ static enum oa_error load_side(oa_context *c, const struct oa_tokens *side, uint
         return OA_NO_MEMORY;
     for (uint64_t i = 0, done = 0; i < blocks; i++) {
         uint64_t some = count - done < BLOCK ? count - done : BLOCK;
-        uint64_t at = side->count == count ? done : (side->count - some) / blocks * i;
-        OA_TRY(oa_tokens_read(c, side, at, (size_t)some, *sample + done));
+        OA_TRY(oa_tokens_read(c, side, block_start(side->count, blocks, i), (size_t)some,
+                              *sample + done));
         done += some;
     }
     *out = (struct oa_tokens){ .ids = *sample, .count = count };
@@ -103,25 +140,21 @@ static enum oa_error count_overlap(oa_context *c, const struct oa_tokens *train,
     if (!p.slot)
         return OA_NO_MEMORY;
     add_pieces(&p, out->pieces);
-    out->found = count_found(&p, train);
+    enum oa_error e = search_training(c, &p, train, out);
     oa_free(p.slot);
-    return OA_OK;
+    return e;
 }
 
 enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
                                 struct oa_text_overlap *out)
 {
-    struct oa_tokens train, valid;
-    int32_t *sample[2] = { NULL, NULL };
-    enum oa_error e = load_side(c, &corpus->train, OA_OVERLAP_TRAINING, &sample[0], &train);
+    struct oa_tokens valid;
+    int32_t *sample = NULL;
+    *out = (struct oa_text_overlap){ .searched = 1 };
+    enum oa_error e = load_validation(c, &corpus->valid, &sample, &valid);
     if (e == OA_OK)
-        e = load_side(c, &corpus->valid, OA_OVERLAP_VALIDATION, &sample[1], &valid);
-    *out = (struct oa_text_overlap){ 0 };
-    if (e == OA_OK) {
-        out->sampled = train.count < corpus->train.count || valid.count < corpus->valid.count;
-        e = count_overlap(c, &train, &valid, out);
-    }
-    oa_free(sample[0]);
-    oa_free(sample[1]);
+        e = count_overlap(c, &corpus->train, &valid, out);
+    out->sampled = out->searched < 1 || valid.count < corpus->valid.count;
+    oa_free(sample);
     return e;
 }

@@ -110,11 +110,14 @@ enum oa_error oa_corpus_hold_out(oa_context *c, const struct oa_tokenizer *tok,
 
 /* corpus_overlap.c: cuts the validation text into consecutive pieces of OA_OVERLAP_TOKENS tokens
  * and counts those that occur in the training text. Time is linear in both; memory is 1 to 2 bytes
- * per validation token. Of tokens in files only a sample is compared, of that many tokens. */
-enum { OA_OVERLAP_TOKENS = 64, OA_OVERLAP_TRAINING = 1 << 22, OA_OVERLAP_VALIDATION = 1 << 20 };
+ * per validation token. Of tokens in files at most OA_OVERLAP_VALIDATION are compared with at most
+ * OA_OVERLAP_TRAINING, in evenly spaced blocks: a piece that occurs once in the training text is
+ * then found with the probability `searched`. */
+enum { OA_OVERLAP_TOKENS = 64, OA_OVERLAP_TRAINING = 1 << 25, OA_OVERLAP_VALIDATION = 1 << 20 };
 struct oa_text_overlap {
     uint64_t pieces, found;
-    bool sampled;
+    double searched; /* share of the training text */
+    bool sampled;    /* not all tokens of both sides were compared */
 };
 enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
                                 struct oa_text_overlap *out);

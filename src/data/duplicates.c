@@ -105,7 +105,7 @@ static enum oa_error match_document(struct matching *m, uint32_t at, const struc
 }
 
 /* *full: the table has too few slots for this part of the keys. */
-static enum oa_error run_pass(struct matching *m, bool *full)
+static enum oa_error run_matching_pass(struct matching *m, bool *full)
 {
     struct oa_signed_document *d = oa_alloc(m->context, AT_ONCE * sizeof *d);
     uint64_t all = m->out->documents;
@@ -140,7 +140,7 @@ static enum oa_error match_band(struct matching *m, int band)
     m->band = band;
     for (m->parts = 1 + m->out->documents / (m->slots / 10 * 7); full; m->parts *= full ? 2 : 1)
         for (m->part = 0, full = false; m->part < m->parts && !full; m->part++)
-            OA_TRY(run_pass(m, &full));
+            OA_TRY(run_matching_pass(m, &full));
     return OA_OK;
 }
 

@@ -15,13 +15,21 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
 {
     struct oa_text_overlap o;
     OA_TRY(oa_corpus_overlap(c, &(struct oa_corpus){ .train = *train, .valid = *measured }, &o));
-    if ((double)o.found > usual_overlap * (double)o.pieces)
-        oa_log(
-            c, 0,
-            "warning: of the %llu pieces of %d tokens of the %s %llu occur verbatim in the %s%s: "
-            "scores may reflect memorisation",
-            (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
-            (unsigned long long)o.found, train->name, o.sampled ? " (a sample of both)" : "");
+    double share = o.pieces ? (double)o.found / (double)o.pieces / o.searched : 0;
+    if (share > usual_overlap && o.sampled)
+        oa_log(c, 0,
+               "warning: of %llu pieces of %d tokens, a sample of the %s, %llu occur verbatim in "
+               "%.3g %% of the %s, which were searched; in all of it about %.0f %% of the pieces "
+               "would: scores may reflect memorisation",
+               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
+               (unsigned long long)o.found, 100 * o.searched, train->name,
+               100 * (share < 1 ? share : 1));
+    else if (share > usual_overlap)
+        oa_log(c, 0,
+               "warning: of the %llu pieces of %d tokens of the %s %llu occur verbatim in the %s: "
+               "scores may reflect memorisation",
+               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
+               (unsigned long long)o.found, train->name);
     return OA_OK;
 }
 
