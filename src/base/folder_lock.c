@@ -20,6 +20,7 @@ struct oa_lock {
     int fd;
     char *folder, *path; /* path: of the lock file */
     size_t existed;      /* bytes of the folder's path that existed before */
+    bool waits;          /* for another process that has the folder */
 };
 
 /* ---- the folder ---- */
@@ -71,7 +72,20 @@ static void lock_write_owner(const struct oa_lock *l)
         return;
 }
 
-/* Opens and locks the file; *again when another process unlinked it in between. */
+/* A moment; OA_INTERRUPTED on a stop request. */
+static enum oa_error wait_for_lock(oa_context *c, struct oa_lock *l)
+{
+    const struct timespec moment = { .tv_nsec = 100000000 };
+    close(l->fd);
+    l->fd = -1;
+    if (oa_stop_requested(c))
+        return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while waiting for %s",
+                       oa_stop_requested(c), l->folder);
+    nanosleep(&moment, NULL);
+    return OA_OK;
+}
+
+/* Opens and locks the file; *again when another process unlinked it in between or has it. */
 static enum oa_error lock_try(oa_context *c, struct oa_lock *l, bool *again)
 {
     *again = false;
@@ -79,6 +93,9 @@ static enum oa_error lock_try(oa_context *c, struct oa_lock *l, bool *again)
     if (l->fd < 0)
         return oa_fail_system(c, errno, "lock", l->path);
     if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) {
+        *again = errno == EWOULDBLOCK && l->waits;
+        if (*again)
+            return wait_for_lock(c, l);
         if (errno == EWOULDBLOCK)
             return fail_locked(c, l);
         oa_log(c, 0, "cannot lock %s (%s): make sure that no other process writes there", l->folder,
@@ -129,13 +146,14 @@ static enum oa_error lock_prepare(oa_context *c, struct oa_lock *l, const char *
     return oa_directory_make(c, l->folder);
 }
 
-enum oa_error oa_folder_lock(oa_context *c, const char *folder, struct oa_lock **out)
+static enum oa_error open_lock(oa_context *c, const char *folder, bool waits, struct oa_lock **out)
 {
     struct oa_lock *l = oa_alloc(c, sizeof *l);
     *out = NULL;
     if (!l)
         return OA_NO_MEMORY;
     l->fd = -1;
+    l->waits = waits;
     enum oa_error e = lock_prepare(c, l, folder);
     if (e == OA_OK)
         e = lock_take(c, l);
@@ -144,6 +162,16 @@ enum oa_error oa_folder_lock(oa_context *c, const char *folder, struct oa_lock *
     else
         free_lock(l);
     return e;
+}
+
+enum oa_error oa_folder_lock(oa_context *c, const char *folder, struct oa_lock **out)
+{
+    return open_lock(c, folder, false, out);
+}
+
+enum oa_error oa_folder_lock_wait(oa_context *c, const char *folder, struct oa_lock **out)
+{
+    return open_lock(c, folder, true, out);
 }
 
 void oa_folder_unlock(struct oa_lock *l)

@@ -10,6 +10,8 @@
  * with its pid, host and time; on file systems without locks only a notice is logged. */
 struct oa_lock;
 enum oa_error oa_folder_lock(oa_context *c, const char *folder, struct oa_lock **out);
+/* The same, but waits while another process has the folder. */
+enum oa_error oa_folder_lock_wait(oa_context *c, const char *folder, struct oa_lock **out);
 /* Also removes the folder if the lock created it and it is empty. */
 void oa_folder_unlock(struct oa_lock *l);
 /* Removes the path.PID-N.tmp of killed writers; only in a locked folder. */

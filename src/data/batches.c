@@ -100,7 +100,7 @@ static enum oa_error count_row_text(struct text_batches *b, const struct oa_toke
         if (!bytes)
             return oa_fail(b->context, OA_INTERNAL, "token id %d of the %s is not in the tokenizer",
                            (int)b->row[i], b->tokens->name ? b->tokens->name : "text");
-        bool mark = !b->tokens->ids && oa_tokenizer_is_special(tok, b->row[i]);
+        bool mark = b->tokens->marked && oa_tokenizer_is_special(tok, b->row[i]);
         out->bytes += text && !mark ? n : 0;
         out->characters += text && !mark ? oa_text_characters(bytes, n) : 0;
     }

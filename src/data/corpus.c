@@ -2,6 +2,7 @@
  * Text files, or files of ids → token ids of the training and the validation side. */
 #include "base/safetensors.h"
 #include "data/packed_corpus.h"
+#include "data/text_cache.h"
 #include "tokenizers/word_table.h"
 
 #include <math.h>
@@ -32,13 +33,19 @@ struct text_span {
 };
 enum { SPANS = 2 };
 
+struct oa_held_characters oa_held_block(uint64_t count, double fraction, uint64_t seed)
+{
+    uint64_t kept = (uint64_t)floor((double)count * (1 - fraction)), from = kept;
+    if (seed)
+        from = oa_random_below(oa_stream_named(seed, "split"), 0, kept + 1);
+    return (struct oa_held_characters){ from, from + (count - kept) };
+}
+
 /* Of `count` characters or ids. */
 static struct text_span find_block(uint64_t count, const struct holdout *how)
 {
-    uint64_t kept = (uint64_t)floor((double)count * (1 - how->fraction)), from = kept;
-    if (how->seed)
-        from = oa_random_below(oa_stream_named(how->seed, "split"), 0, kept + 1);
-    return (struct text_span){ from, from + (count - kept) };
+    struct oa_held_characters held = oa_held_block(count, how->fraction, how->seed);
+    return (struct text_span){ held.from, held.to };
 }
 
 static void make_spans(struct text_span valid, size_t count, struct text_span kept[SPANS],
@@ -172,7 +179,7 @@ static enum oa_error store_side(oa_context *c, struct oa_token_store *store,
                                 const struct text_span spans[SPANS], const char *name,
                                 struct oa_tokens *out)
 {
-    *out = (struct oa_tokens){ .name = name };
+    *out = (struct oa_tokens){ .marked = true, .name = name };
     for (int i = 0; i < SPANS; i++) {
         uint64_t count = spans[i].to - spans[i].from;
         if (count)
@@ -250,6 +257,9 @@ static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
         return (large ? open_id_corpus : read_id_corpus)(tok, files, how, name, first,
                                                          how->fraction > 0 ? valid : NULL);
     }
+    if (oa_text_cache_wanted(tok, files))
+        return oa_text_cache_open(tok, files, how->fraction, how->seed, name, first,
+                                  how->fraction > 0 ? valid : NULL);
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
     struct text_span block = find_block(oa_text_characters(text, length), how);

@@ -43,6 +43,7 @@ struct oa_tokens {
     int parts;
     size_t count;
     uint64_t characters, bytes; /* 0: token ids without text, or not counted */
+    bool marked;                /* special tokens are between documents: they are no text */
     const char *name;           /* "training text", "validation text": for messages */
     /* SHA-256 of this part of the text, unpacked, or of the ids (int32) where there is none; of ids
      * in files: of a sample. Checkpoints and comparisons detect changed data by it. */

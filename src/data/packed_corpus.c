@@ -204,6 +204,7 @@ static enum oa_error packed_side(oa_context *c, struct oa_token_store *store, ui
 {
     *out = (struct oa_tokens){ .span = { { NULL, oa_token_store_share(store), from, count } },
                                .spans = 1,
+                               .marked = true,
                                .count = count,
                                .name = name };
     return oa_tokens_sample_digest(c, out);

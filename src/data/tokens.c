@@ -35,7 +35,7 @@ enum oa_error oa_tokens_read(oa_context *c, const struct oa_tokens *t, uint64_t 
 struct oa_tokens oa_tokens_part(const struct oa_tokens *t, uint64_t at, uint64_t n,
                                 const char *name)
 {
-    struct oa_tokens part = { .count = n, .name = name };
+    struct oa_tokens part = { .marked = t->marked, .count = n, .name = name };
     if (t->ids)
         part.ids = t->ids + at;
     for (int i = 0; i < t->spans; i++) {
@@ -58,6 +58,7 @@ void oa_tokens_append(struct oa_tokens *t, const struct oa_tokens *from, uint64_
     for (int i = 0; i < part.spans; i++)
         if (part.span[i].count && t->spans < OA_SPANS)
             t->span[t->spans++] = part.span[i];
+    t->marked |= from->marked;
     t->count += n;
 }
 

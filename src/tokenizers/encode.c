@@ -256,3 +256,68 @@ enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *nam
     e.word = e.first ? words->id[e.first - 1] + 1 : 0;
     return encode_around(&e, &tok->raw, text, length, encode_normalised);
 }
+
+/* ---- text that comes in pieces ---- */
+
+/* Bytes after a word or an added token that may decide where it ends. */
+enum { SETTLED_MARGIN = OA_MOST_ADDED_BYTES + 2 * OA_TRAINING_MARGIN };
+
+static bool set_streams(const struct oa_added_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->token[i].lstrip || set->token[i].rstrip || set->token[i].single_word)
+            return false;
+    return true;
+}
+
+bool oa_tokenizer_streams(const struct oa_tokenizer *tok)
+{
+    bool split = tok->kind == OA_TOKENIZER_CHAR || tok->kind == OA_TOKENIZER_BYTE ||
+                 ((tok->kind == OA_TOKENIZER_BPE || tok->kind == OA_TOKENIZER_WORD) &&
+                  oa_splitter_streams(&tok->splitter));
+    return split && tok->normals == 0 && (!tok->raw.count || !tok->normalised.count) &&
+           set_streams(&tok->raw) && set_streams(&tok->normalised);
+}
+
+/* What is settled of a text without added tokens. */
+static enum oa_error encode_model_settled(struct encoding *e, const char *text, size_t n,
+                                          size_t settled, size_t *used)
+{
+    enum oa_tokenizer_kind kind = e->tok->kind;
+    if (kind != OA_TOKENIZER_CHAR && kind != OA_TOKENIZER_BYTE)
+        return oa_splitter_settled(&e->tok->splitter, text, n, settled, encode_word, e, used);
+    for (int i = 0; i < 3 && settled && settled < n && ((uint8_t)text[settled] & 0xc0) == 0x80; i++)
+        settled--;
+    *used = settled;
+    return encode_model(e, text, settled);
+}
+
+enum oa_error oa_tokenizer_encode_settled(struct oa_tokenizer *tok, const char *name,
+                                          const char *text, size_t length, bool last,
+                                          struct oa_ids *ids, size_t *consumed)
+{
+    struct oa_text_source source = { .name = name };
+    struct encoding e = { .tok = tok, .source = &source, .ids = ids };
+    struct oa_added_set *set = tok->raw.count ? &tok->raw : &tok->normalised;
+    size_t limit = last ? length : length > SETTLED_MARGIN ? length - SETTLED_MARGIN : 0;
+    size_t from = 0, at = 0, start, stop, used = 0;
+    const struct oa_added_token *token;
+    for (;; at = stop) {
+        OA_TRY(oa_added_next(set, text, length, at, false, &from, &start, &stop, &token));
+        size_t end = token ? start : length;
+        if (end > limit)
+            break;
+        if (end > at)
+            OA_TRY(encode_model(&e, text + at, end - at));
+        if (!token) {
+            *consumed = end;
+            return OA_OK;
+        }
+        OA_TRY(oa_ids_add(ids, token->id));
+    }
+    if (at < limit)
+        OA_TRY(
+            encode_model_settled(&e, text + at, (token ? start : length) - at, limit - at, &used));
+    *consumed = at + used;
+    return OA_OK;
+}

@@ -123,5 +123,13 @@ struct oa_text_source {
 enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok,
                                        const struct oa_text_source *source, const char *text,
                                        size_t length, struct oa_ids *ids);
+/* Whether a text can be encoded piece by piece with the ids that it has as a whole: not with a
+ * normaliser, several splits, or added tokens that take white space with them. */
+bool oa_tokenizer_streams(const struct oa_tokenizer *tok);
+/* Encodes as oa_tokenizer_encode_part what no later text can change; *consumed: where the rest
+ * begins, which is passed again with the text after it. last: no text follows. */
+enum oa_error oa_tokenizer_encode_settled(struct oa_tokenizer *tok, const char *name,
+                                          const char *text, size_t length, bool last,
+                                          struct oa_ids *ids, size_t *consumed);
 
 #endif

@@ -84,6 +84,8 @@ enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, s
 enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length,
                                   size_t settled, oa_word_sink *sink, void *argument,
                                   size_t *consumed);
+bool oa_splitter_streams(const struct oa_splitter *s); /* the words of a streamed text are those of
+                                                          the whole text */
 
 /* ---- words with their counts ---- */
 

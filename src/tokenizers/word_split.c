@@ -346,3 +346,9 @@ enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, s
     size_t consumed;
     return oa_splitter_settled(s, text, length, length, sink, argument, &consumed);
 }
+
+bool oa_splitter_streams(const struct oa_splitter *s)
+{
+    return s->count == 1 && s->pattern[0].behaviour == OA_SPLIT_ISOLATED && !s->pattern[0].invert &&
+           !s->pattern[0].prefix_space;
+}
