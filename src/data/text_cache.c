@@ -273,7 +273,7 @@ static enum oa_error encode_spans(struct caching *g, struct oa_reader *r)
                                : oa_fail(g->c, OA_IO, "%s changed while it was read", g->files);
 }
 
-static enum oa_error open_sides(struct caching *g)
+static enum oa_error open_cache_sides(struct caching *g)
 {
     for (int i = 0; i < SIDES; i++) {
         OA_TRY(path_in_entry(g, side_file[i], g->side[i].path));
@@ -312,7 +312,7 @@ static enum oa_error write_entry(struct caching *g)
 {
     struct oa_digest digest[SIDES];
     struct oa_reader *r = NULL;
-    enum oa_error e = open_sides(g);
+    enum oa_error e = open_cache_sides(g);
     g->began = oa_clock();
     if (e == OA_OK)
         e = oa_reader_open(g->c, g->files, &r);
