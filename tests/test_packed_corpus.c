@@ -73,6 +73,33 @@ static void long_documents_come_in_pieces(void **state)
     remove(path);
 }
 
+/* A line beyond OA_DOCUMENT_LINE would be in memory as a whole; of a file there are only pieces. */
+static void endless_lines_are_refused(void **state)
+{
+    static const char path[] = "test_packed_endless.jsonl";
+    struct oa_documents *d;
+    struct oa_document piece;
+    (void)state;
+    write_text(path, "{\"text\": \"one\"}\n", 16);
+    assert_int_equal(truncate(path, OA_DOCUMENT_LINE + (1 << 21)), 0);
+    assert_int_equal(oa_documents_open(context, path, OA_DOCUMENTS_AUTO, "text", &d), OA_OK);
+    assert_int_equal(oa_documents_next(d, &piece), OA_OK);
+    assert_int_equal(piece.length, 3);
+    assert_int_equal(oa_documents_next(d, &piece), OA_FORMAT);
+    expect_failure(OA_FORMAT, "endless.jsonl, line 2: the line is longer than 64 MiB");
+    oa_documents_close(d);
+    assert_int_equal(oa_documents_open(context, path, OA_DOCUMENTS_FILES, "text", &d), OA_OK);
+    size_t all = 0;
+    do {
+        assert_int_equal(oa_documents_next(d, &piece), OA_OK);
+        assert_true(piece.length <= OA_DOCUMENT_PIECE);
+        all += piece.length;
+    } while (!piece.ends);
+    assert_int_equal(all, OA_DOCUMENT_LINE + (1 << 21));
+    oa_documents_close(d);
+    remove(path);
+}
+
 static void lines_are_documents_without_their_ends(void **state)
 {
     static const char path[] = "test_packed_lines.txt",
@@ -315,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_documents_come_in_pieces),
+        cmocka_unit_test(endless_lines_are_refused),
         cmocka_unit_test(lines_are_documents_without_their_ends),
         cmocka_unit_test(truncated_gzip_is_an_error),
         cmocka_unit_test(validation_begins_with_a_document),

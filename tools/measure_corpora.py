@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""measure_corpora.py ORTHANT FOLDER [ids|text|pack|dedup ...]: the tables of docs/corpora.md.
+"""measure_corpora.py ORTHANT FOLDER [ids|text|bytes|pack|dedup ...]: the tables of docs/corpora.md.
 
 ids:  files of 16-bit ids of 0.1, 1, 10 and 50 GB, sparse, so that no disk is read: a training of one step.
-text: text of 0.1 and 1 GB, from memory and from the cache: a training of one step.
+text: text of 0.1 and 1 GB with a vocabulary of 4,000, from memory and from the cache: a training of one step.
+bytes: the same with the tokenizer "byte".
 pack: 'data pack' and the Python package tokenizers on the same text with the same vocabulary, in interleaved pairs.
 dedup: 'data dedup' of a text by lines.
 
@@ -82,9 +83,9 @@ def tokenizer(orthant):
     return "t.json"
 
 
-def text(orthant):
-    tokens = tokenizer(orthant)
-    table("text", "", "a training of one step, s", "processor time, s", "memory, MB")
+def text(orthant, tokens=None):
+    tokens = tokens or tokenizer(orthant)
+    table("text, " + ("bytes" if tokens == "byte" else "bpe:4000"), "", "a training of one step, s", "processor time, s", "memory, MB")
     for size in (0.1, 1):
         make_text("text.txt", size * 1e9)
         fresh("cache")
@@ -94,6 +95,10 @@ def text(orthant):
             row("%g GB" % size, what, "%.2f" % wall, "%.2f" % processor, "%.0f" % (memory / 1e6))
         os.remove("text.txt")
     fresh("cache")
+
+
+def text_of_bytes(orthant):
+    text(orthant, "byte")
 
 
 REFERENCE = """
@@ -149,7 +154,7 @@ def main():
     os.makedirs(sys.argv[2], exist_ok=True)
     os.chdir(sys.argv[2])
     print("%s, %d processors, load %.1f" % (time.strftime("%Y-%m-%d"), os.cpu_count(), os.getloadavg()[0]))
-    measures = {"ids": ids, "text": text, "pack": pack, "dedup": dedup}
+    measures = {"ids": ids, "text": text, "bytes": text_of_bytes, "pack": pack, "dedup": dedup}
     for name in sys.argv[3:] or measures:
         measures[name](orthant)
     print("\nload %.1f" % os.getloadavg()[0])

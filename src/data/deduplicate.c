@@ -20,15 +20,6 @@ struct deduplication {
     struct oa_duplicates found;
 };
 
-static enum oa_error path_of_output(const struct deduplication *d, const char *name,
-                                    char out[OA_OPTION_TEXT])
-{
-    int n = snprintf(out, OA_OPTION_TEXT, "%s/%s", d->r->folder, name);
-    return n > 0 && n < OA_OPTION_TEXT
-               ? OA_OK
-               : oa_fail(d->c, OA_ARGUMENT, "the path %s/%s is too long", d->r->folder, name);
-}
-
 /* ---- the record ---- */
 
 static void set_place(const struct deduplication *d, json_t *to, const char *file, const char *line,
@@ -176,11 +167,11 @@ static enum oa_error write_documents(const struct deduplication *d, struct oa_do
 
 static enum oa_error write_outputs(const struct deduplication *d)
 {
-    char text_path[OA_OPTION_TEXT], list_path[OA_OPTION_TEXT];
+    char text_path[OA_PATH], list_path[OA_PATH];
     struct oa_new_file text, list;
     struct oa_documents *again;
-    OA_TRY(path_of_output(d, OA_DEDUP_TEXT, text_path));
-    OA_TRY(path_of_output(d, OA_DEDUP_LIST, list_path));
+    OA_TRY(oa_path(d->c, text_path, d->r->folder, OA_DEDUP_TEXT));
+    OA_TRY(oa_path(d->c, list_path, d->r->folder, OA_DEDUP_LIST));
     OA_TRY(oa_documents_open(d->c, d->r->files, d->r->kind, d->r->column, &again));
     enum oa_error e = oa_new_file_open(&text, d->c, text_path);
     if (e == OA_OK) {
@@ -210,7 +201,7 @@ static enum oa_error deduplicate_documents(struct deduplication *d, json_t **rec
 {
     const struct oa_dedup_request *r = d->r;
     const char *temporary = r->folder ? r->folder : getenv("TMPDIR");
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     int shingle = r->threshold > 0 ? r->shingle : 0;
     OA_TRY(oa_signature_file_make(d->c, d->documents, shingle,
                                   temporary && *temporary ? temporary : "/tmp", r->progress,
@@ -223,7 +214,7 @@ static enum oa_error deduplicate_documents(struct deduplication *d, json_t **rec
     if (!r->folder)
         return OA_OK;
     OA_TRY(write_outputs(d));
-    OA_TRY(path_of_output(d, OA_DEDUP_RECORD, path));
+    OA_TRY(oa_path(d->c, path, d->r->folder, OA_DEDUP_RECORD));
     return oa_checksummed_write(d->c, path, *record);
 }
 

@@ -239,6 +239,13 @@ static enum oa_error next_of_file(struct oa_documents *d, struct oa_document *ou
     return OA_OK;
 }
 
+static enum oa_error refuse_document_line(const struct oa_documents *d, const char *why,
+                                          const char *what)
+{
+    return oa_fail(d->context, OA_FORMAT, "%s, line %llu: %s%s", d->file[d->at],
+                   (unsigned long long)d->line, why, what);
+}
+
 /* Without the line's end; false: there is none. */
 static enum oa_error next_document_line(struct oa_documents *d, const char **line, size_t *length,
                                         bool *found)
@@ -248,10 +255,14 @@ static enum oa_error next_document_line(struct oa_documents *d, const char **lin
         OA_TRY(hold_bytes(d, wanted));
         size_t have = d->held.length - d->taken;
         *line = d->held.s ? d->held.s + d->taken : "";
-        end = memchr(*line, '\n', have);
+        end = memchr(*line, '\n', have < OA_DOCUMENT_LINE ? have : OA_DOCUMENT_LINE);
+        if (!end && have > OA_DOCUMENT_LINE) {
+            d->line++;
+            return refuse_document_line(d, "the line is longer than 64 MiB; cut it into parts", "");
+        }
         if (d->ended && !end)
             end = *line + have;
-        wanted = 2 * have + 1;
+        wanted = have < OA_DOCUMENT_LINE / 2 ? 2 * have + 1 : OA_DOCUMENT_LINE + 1;
     }
     *length = (size_t)(end - *line);
     *found = d->taken < d->held.length;
@@ -261,13 +272,6 @@ static enum oa_error next_document_line(struct oa_documents *d, const char **lin
     d->line++;
     *length -= *length && (*line)[*length - 1] == '\r';
     return OA_OK;
-}
-
-static enum oa_error refuse_document_line(const struct oa_documents *d, const char *why,
-                                          const char *what)
-{
-    return oa_fail(d->context, OA_FORMAT, "%s, line %llu: %s%s", d->file[d->at],
-                   (unsigned long long)d->line, why, what);
 }
 
 static enum oa_error text_of_object(struct oa_documents *d, const char *line, size_t length,
@@ -297,8 +301,8 @@ static enum oa_error text_of_object(struct oa_documents *d, const char *line, si
 /* out->text NULL: the file has no more. */
 static enum oa_error next_of_lines(struct oa_documents *d, bool json, struct oa_document *out)
 {
-    const char *line;
-    size_t length;
+    const char *line = NULL;
+    size_t length = 0;
     bool found = true;
     while (found) {
         OA_TRY(next_document_line(d, &line, &length, &found));

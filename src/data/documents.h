@@ -25,6 +25,9 @@ enum oa_error oa_documents_open(oa_context *c, const char *files, enum oa_docume
                                 const char *column, struct oa_documents **out);
 void oa_documents_close(struct oa_documents *d);
 
+/* A line longer than OA_DOCUMENT_LINE is rejected: a document in it would be in memory as a whole.
+ */
+enum { OA_DOCUMENT_LINE = 64 << 20 };
 /* A document longer than OA_DOCUMENT_PIECE comes in pieces, which end with a line where there is
  * one. */
 enum { OA_DOCUMENT_PIECE = 16 << 20 };
@@ -34,7 +37,7 @@ struct oa_document {
     bool ends; /* the document ends with this piece */
     const char *file;
     int file_index;
-    uint64_t line; /* of the file; 0: the file is the document */
+    uint64_t line;      /* of the file; 0: the file is the document */
     const char *object; /* the JSON object that has the text, as it is in the file; or NULL */
     size_t object_length;
 };

@@ -32,7 +32,7 @@ static enum oa_error fail_writing(const struct oa_signature_file *f)
 
 static enum oa_error open_signature_file(struct oa_signature_file *f)
 {
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     f->fd = open(f->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (f->fd >= 0)
         return OA_OK;

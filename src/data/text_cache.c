@@ -6,6 +6,7 @@
 
 #include "base/checksum.h"
 #include "base/folder_lock.h"
+#include "base/little_endian.h"
 #include "base/new_file.h"
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@ static const char *const side_name[SIDES] = { "train", "valid" };
 
 struct cached_side {
     struct oa_new_file file;
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     struct oa_running_digest *digest;
     uint64_t tokens, characters, bytes;
 };
@@ -32,10 +33,10 @@ struct caching {
     const char *files;
     double fraction;
     uint64_t seed;
-    bool held_out;               /* is the validation side encoded? */
-    char folder[OA_OPTION_TEXT]; /* of the entry */
-    int width;                   /* of an id */
-    uint64_t characters, bytes;  /* of the whole text */
+    bool held_out;              /* is the validation side encoded? */
+    char folder[OA_PATH];       /* of the entry */
+    int width;                  /* of an id */
+    uint64_t characters, bytes; /* of the whole text */
     struct oa_digest content;
     struct cached_side side[SIDES];
     struct oa_text held; /* text that is not encoded yet */
@@ -117,23 +118,14 @@ static enum oa_error key_of_content(const struct caching *g, char out[KEY + 1])
 }
 
 static enum oa_error cache_path(const struct caching *g, const char *first, const char *key,
-                                const char *last, char out[OA_OPTION_TEXT])
+                                const char *last, char out[OA_PATH])
 {
     const char *given = getenv("ORTHANT_CACHE"),
                *cache = oa_is_given(given) ? given : OA_CACHE_FOLDER;
-    int n = snprintf(out, OA_OPTION_TEXT, "%s/%s%s%s", cache, first, key, last);
-    return n > 0 && n < OA_OPTION_TEXT
+    int n = snprintf(out, OA_PATH, "%s/%s%s%s", cache, first, key, last);
+    return n > 0 && n < OA_PATH
                ? OA_OK
                : oa_fail(g->c, OA_ARGUMENT, "the path of the cache %s is too long", cache);
-}
-
-static enum oa_error path_in_entry(const struct caching *g, const char *name,
-                                   char out[OA_OPTION_TEXT])
-{
-    int n = snprintf(out, OA_OPTION_TEXT, "%s/%s", g->folder, name);
-    return n > 0 && n < OA_OPTION_TEXT
-               ? OA_OK
-               : oa_fail(g->c, OA_ARGUMENT, "the path %s/%s is too long", g->folder, name);
 }
 
 /* ---- reading the text ---- */
@@ -193,8 +185,7 @@ static enum oa_error write_side_ids(struct caching *g, struct cached_side *s)
     for (size_t at = 0; at < g->ids.count;) {
         size_t n = 0;
         for (; n < most && at < g->ids.count; n++, at++)
-            for (size_t b = 0; b < width; b++)
-                bytes[n * width + b] = (uint8_t)((uint32_t)g->ids.id[at] >> 8 * b);
+            oa_put_little_endian(bytes + n * width, (uint32_t)g->ids.id[at], g->width);
         OA_TRY(oa_new_file_add(&s->file, bytes, n * width));
     }
     s->tokens += g->ids.count;
@@ -276,7 +267,7 @@ static enum oa_error encode_spans(struct caching *g, struct oa_reader *r)
 static enum oa_error open_cache_sides(struct caching *g)
 {
     for (int i = 0; i < SIDES; i++) {
-        OA_TRY(path_in_entry(g, side_file[i], g->side[i].path));
+        OA_TRY(oa_path(g->c, g->side[i].path, g->folder, side_file[i]));
         g->side[i].file = (struct oa_new_file){ .context = g->c, .fd = -1 };
         g->side[i].digest = oa_digest_begin(g->c);
         if (!g->side[i].digest)
@@ -288,7 +279,7 @@ static enum oa_error open_cache_sides(struct caching *g)
 
 static enum oa_error write_cache_record(struct caching *g, const struct oa_digest digest[SIDES])
 {
-    char path[OA_OPTION_TEXT];
+    char path[OA_PATH];
     json_t *record =
         json_pack("{s:s, s:s, s:i, s:f, s:I, s:b}", "format", OA_CACHE_FORMAT, "content",
                   g->content.hex, "width", g->width, "valid_fraction", g->fraction, "split_seed",
@@ -300,7 +291,7 @@ static enum oa_error write_cache_record(struct caching *g, const struct oa_diges
                                       "characters", (json_int_t)s->characters, "bytes",
                                       (json_int_t)s->bytes, "sha256", digest[i].hex));
     }
-    enum oa_error e = path_in_entry(g, OA_CACHE_RECORD, path);
+    enum oa_error e = oa_path(g->c, path, g->folder, OA_CACHE_RECORD);
     if (e == OA_OK)
         e = record ? oa_checksummed_write(g->c, path, record) : OA_NO_MEMORY;
     json_decref(record);
@@ -332,9 +323,9 @@ static enum oa_error write_entry(struct caching *g)
 
 static enum oa_error make_entry(struct caching *g)
 {
-    char record[OA_OPTION_TEXT];
+    char record[OA_PATH];
     struct oa_lock *lock;
-    OA_TRY(path_in_entry(g, OA_CACHE_RECORD, record));
+    OA_TRY(oa_path(g->c, record, g->folder, OA_CACHE_RECORD));
     if (oa_file_exists(record))
         return OA_OK;
     OA_TRY(oa_folder_lock_wait(g->c, g->folder, &lock));
@@ -383,19 +374,20 @@ static enum oa_error open_cached_side(const struct caching *g, const json_t *rec
 static enum oa_error open_entry(const struct caching *g, const char *name, struct oa_tokens *first,
                                 struct oa_tokens *valid)
 {
-    char path[SIDES][OA_OPTION_TEXT];
+    char path[SIDES][OA_PATH];
     struct oa_id_file file[SIDES];
     struct oa_token_store *store = NULL;
     json_t *record;
-    OA_TRY(path_in_entry(g, OA_CACHE_RECORD, path[0]));
+    OA_TRY(oa_path(g->c, path[0], g->folder, OA_CACHE_RECORD));
     OA_TRY(oa_checksummed_read(g->c, path[0], "remove its folder", &record));
     int width = (int)json_integer_value(json_object_get(record, "width"));
     enum oa_error e = width == 2 || width == 4 ? OA_OK : damaged_entry(g);
     for (int i = 0; i < SIDES && e == OA_OK; i++) {
         json_int_t tokens =
             json_integer_value(json_object_get(json_object_get(record, side_name[i]), "tokens"));
-        e = tokens < 0 || tokens > (json_int_t)1 << 56 ? damaged_entry(g)
-                                                       : path_in_entry(g, side_file[i], path[i]);
+        e = tokens < 0 || tokens > (json_int_t)1 << 56
+                ? damaged_entry(g)
+                : oa_path(g->c, path[i], g->folder, side_file[i]);
         file[i] = (struct oa_id_file){ path[i], 0, (uint64_t)tokens, width };
     }
     if (e == OA_OK)
@@ -413,7 +405,7 @@ static enum oa_error open_entry(const struct caching *g, const char *name, struc
 static enum oa_error find_seen(struct caching *g, const char *seen)
 {
     json_t *record;
-    char entry[OA_OPTION_TEXT];
+    char entry[OA_PATH];
     if (!oa_file_exists(seen))
         return OA_OK;
     OA_TRY(oa_checksummed_read(g->c, seen, "remove it", &record));
@@ -423,7 +415,7 @@ static enum oa_error find_seen(struct caching *g, const char *seen)
         e = cache_path(g, "text-", key, "", g->folder);
     json_decref(record);
     if (e == OA_OK && g->folder[0])
-        e = path_in_entry(g, OA_CACHE_RECORD, entry);
+        e = oa_path(g->c, entry, g->folder, OA_CACHE_RECORD);
     if (e == OA_OK && g->folder[0] && !oa_file_exists(entry))
         g->folder[0] = 0;
     return e;
@@ -431,7 +423,7 @@ static enum oa_error find_seen(struct caching *g, const char *seen)
 
 static enum oa_error find_or_make_entry(struct caching *g)
 {
-    char key[KEY + 1], seen[OA_OPTION_TEXT];
+    char key[KEY + 1], seen[OA_PATH];
     OA_TRY(key_of_files(g, key));
     OA_TRY(cache_path(g, "seen-", key, ".json", seen));
     OA_TRY(find_seen(g, seen));

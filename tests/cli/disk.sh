@@ -44,6 +44,26 @@ options="--config tiny.yaml --train.checkpoint_every 5 --quiet"
 expect 1 train $options --out small/run
 says err 'o space left'
 expect 0 train $options --out whole
+i=0
+while [ $i -lt 30 ]; do
+    cat text.txt
+    i=$((i + 1))
+done >long.txt
+pack="data pack --data long.txt --documents lines --tokenizer byte --shard-tokens 50000 --quiet"
+expect 1 $pack --out small/corpus
+says err 'o space left'
+expect 1 data dedup --data long.txt --documents lines --out small/once
+says err 'o space left'
+[ ! -e small/once ] || fail "a folder is left on the full disk"
+export ORTHANT_TEXT_IN_MEMORY=0 ORTHANT_CACHE=small/cache
+expect 1 train $options --data.train long.txt --out cached
+says err 'o space left'
+unset ORTHANT_TEXT_IN_MEMORY ORTHANT_CACHE
+expect 0 $pack --out packed
 mount -o remount,size=16m small
 expect 0 train $options --resume --out small/run
 same small/run/model.safetensors whole/model.safetensors
+expect 0 $pack --out small/corpus
+for file in packed/*; do
+    same "small/corpus/${file#packed/}" "$file"
+done

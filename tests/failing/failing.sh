@@ -47,8 +47,14 @@ failing 5 memory -- generate lm --prompt to --tokens 3 --threads 1 --isa ref
 RESULT=nothing failing 3 memory -- verify 'local(window=2)' --quick --threads 1 --isa ref --quiet
 failing 5 memory -- score bleu --ref ref --hyp hyp --threads 1
 RESULT=judged/results.json failing 5 memory judged -- judge runs.csv --out judged --threads 1 --quiet
+RESULT=corpus/corpus.json failing 5 memory corpus -- \
+    data pack --data text.txt --documents lines --tokenizer bpe.json --out corpus --threads 1 --quiet
+RESULT=once/documents.jsonl failing 5 memory once -- \
+    data dedup --data text.txt --documents lines --out once --threads 1 --quiet
 
 # Reads of files and folders.
+RESULT=corpus/corpus.json failing 3 reads corpus -- \
+    data pack --data text.txt --documents lines --tokenizer bpe.json --out corpus --threads 1 --quiet
 RESULT=run/model.safetensors FROM=half failing 4 reads run -- \
     train $model --data.train text.txt --train.steps 4 --train.checkpoint_every 2 --resume --out run
 failing 3 reads -- eval pairs --threads 1
