@@ -197,6 +197,16 @@ static enum oa_error lock_output(const struct deduplication *d, struct oa_lock *
                : OA_OK;
 }
 
+/* The folder, which had no files, has none of an output that is not complete. */
+static void discard_outputs(const struct deduplication *d)
+{
+    static const char *const names[] = { OA_DEDUP_TEXT, OA_DEDUP_LIST };
+    char path[OA_PATH];
+    for (int i = 0; i < 2; i++)
+        if (snprintf(path, sizeof path, "%s/%s", d->r->folder, names[i]) < OA_PATH)
+            remove(path);
+}
+
 static enum oa_error deduplicate_documents(struct deduplication *d, json_t **record)
 {
     const struct oa_dedup_request *r = d->r;
@@ -213,9 +223,14 @@ static enum oa_error deduplicate_documents(struct deduplication *d, json_t **rec
     OA_TRY(make_record(d, record));
     if (!r->folder)
         return OA_OK;
-    OA_TRY(write_outputs(d));
-    OA_TRY(oa_path(d->c, path, d->r->folder, OA_DEDUP_RECORD));
-    return oa_checksummed_write(d->c, path, *record);
+    enum oa_error e = write_outputs(d);
+    if (e == OA_OK)
+        e = oa_path(d->c, path, d->r->folder, OA_DEDUP_RECORD);
+    if (e == OA_OK)
+        e = oa_checksummed_write(d->c, path, *record);
+    if (e != OA_OK)
+        discard_outputs(d);
+    return e;
 }
 
 enum oa_error oa_deduplicate(oa_context *c, const struct oa_dedup_request *r, json_t **record)

@@ -92,7 +92,7 @@ wrong() { # PATTERN WORD...
     says err "^orthant: .*$pattern"
     [ ! -e x ] || fail "data $* left a folder"
 }
-wrong "a task, 'pack' or 'list'"
+wrong "a task, 'pack', 'dedup' or 'list'"
 wrong 'unexpected argument' copy sort --out x
 wrong 'did you mean copy' copi --out x
 wrong 'needs --out' copy

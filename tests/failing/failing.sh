@@ -25,7 +25,7 @@ places) unset ORTHANT_FAILURES; share=1000 ;;
 *) case $quick in memory | threads) share=1 ;; *) share=4 ;; esac ;;
 esac
 
-failing() { # PLACES KIND WORD...: the variables RESULT, FROM, INPUT and AGAIN are those of the program
+failing() { # PLACES KIND WORD...: the variables RESULT, FROM, INPUT, AGAIN and KEEPS are those of the program
     PLACES=$(($1 * share))
     export PLACES
     shift
@@ -47,13 +47,13 @@ failing 5 memory -- generate lm --prompt to --tokens 3 --threads 1 --isa ref
 RESULT=nothing failing 3 memory -- verify 'local(window=2)' --quick --threads 1 --isa ref --quiet
 failing 5 memory -- score bleu --ref ref --hyp hyp --threads 1
 RESULT=judged/results.json failing 5 memory judged -- judge runs.csv --out judged --threads 1 --quiet
-RESULT=corpus/corpus.json failing 5 memory corpus -- \
+KEEPS=1 RESULT=corpus/corpus.json failing 5 memory corpus -- \
     data pack --data text.txt --documents lines --tokenizer bpe.json --out corpus --threads 1 --quiet
-RESULT=once/documents.jsonl failing 5 memory once -- \
+KEEPS=1 RESULT=once/documents.jsonl failing 5 memory once -- \
     data dedup --data text.txt --documents lines --out once --threads 1 --quiet
 
 # Reads of files and folders.
-RESULT=corpus/corpus.json failing 3 reads corpus -- \
+KEEPS=1 RESULT=corpus/corpus.json failing 3 reads corpus -- \
     data pack --data text.txt --documents lines --tokenizer bpe.json --out corpus --threads 1 --quiet
 RESULT=run/model.safetensors FROM=half failing 4 reads run -- \
     train $model --data.train text.txt --train.steps 4 --train.checkpoint_every 2 --resume --out run
