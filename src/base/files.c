@@ -71,7 +71,7 @@ enum oa_error oa_fail_read_limit(oa_context *c, const char *path, uint64_t limit
 {
     return oa_fail(c, OA_UNSUPPORTED,
                    "%s yields more than %.0f MiB, the limit (256 MiB for pipes and devices; for "
-                   "gzip data that or 64 times the file's size); store the content as a plain file",
+                   "compressed data that or 64 times the file's size); store the content as a plain file",
                    path, (double)limit / 1048576);
 }
 
