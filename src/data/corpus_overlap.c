@@ -76,17 +76,13 @@ static uint64_t block_start(uint64_t count, uint64_t blocks, uint64_t i)
     return blocks * BLOCK >= count ? i * BLOCK : (count - BLOCK) / blocks * i;
 }
 
-/* Searches the training side, of one in files at most OA_OVERLAP_TRAINING tokens, block by block. A
- * block is read with the tokens after it that a piece may need. */
+/* Searches at most OA_OVERLAP_TRAINING tokens of the training side, block by block. A block is read
+ * with the tokens after it that a piece may need. */
 static enum oa_error search_training(oa_context *c, const struct overlap_pieces *p,
                                      const struct oa_tokens *train, struct oa_text_overlap *out)
 {
     uint64_t most = train->count < OA_OVERLAP_TRAINING ? train->count : OA_OVERLAP_TRAINING,
              blocks = (most + BLOCK - 1) / BLOCK, searched = 0;
-    if (train->ids) {
-        out->found = find_pieces(p, train->ids, train->count);
-        return OA_OK;
-    }
     int32_t *ids = oa_alloc(c, (BLOCK + OA_OVERLAP_TOKENS) * sizeof *ids);
     enum oa_error e = ids ? OA_OK : OA_NO_MEMORY;
     for (uint64_t i = 0; i < blocks && e == OA_OK; i++) {
@@ -102,15 +98,15 @@ static enum oa_error search_training(oa_context *c, const struct overlap_pieces 
     return e;
 }
 
-/* The side itself, or of one in files a sample of evenly spaced blocks in *sample, which is to be
- * freed. */
+/* The side itself if it is in memory and not too long, else evenly spaced blocks of it in *sample,
+ * which is to be freed. */
 static enum oa_error load_validation(oa_context *c, const struct oa_tokens *side, int32_t **sample,
                                      struct oa_tokens *out)
 {
     uint64_t count = side->count < OA_OVERLAP_VALIDATION ? side->count : OA_OVERLAP_VALIDATION,
              blocks = (count + BLOCK - 1) / BLOCK;
     *out = *side;
-    if (side->ids)
+    if (side->ids && side->count == count)
         return OA_OK;
     *sample = oa_alloc(c, (count + 1) * sizeof **sample);
     if (!*sample)

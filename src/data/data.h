@@ -110,10 +110,9 @@ enum oa_error oa_corpus_hold_out(oa_context *c, const struct oa_tokenizer *tok,
                                  struct oa_corpus *out);
 
 /* corpus_overlap.c: cuts the validation text into consecutive pieces of OA_OVERLAP_TOKENS tokens
- * and counts those that occur in the training text. Time is linear in both; memory is 1 to 2 bytes
- * per validation token. Of tokens in files at most OA_OVERLAP_VALIDATION are compared with at most
- * OA_OVERLAP_TRAINING, in evenly spaced blocks: a piece that occurs once in the training text is
- * then found with the probability `searched`. */
+ * and counts those that occur in the training text. At most OA_OVERLAP_VALIDATION tokens are
+ * searched for in at most OA_OVERLAP_TRAINING, in evenly spaced blocks: a piece that occurs once in
+ * the training text is found with the probability `searched`. */
 enum { OA_OVERLAP_TOKENS = 64, OA_OVERLAP_TRAINING = 1 << 25, OA_OVERLAP_VALIDATION = 1 << 20 };
 struct oa_text_overlap {
     uint64_t pieces, found;
