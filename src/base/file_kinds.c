@@ -42,7 +42,8 @@ const char *oa_binary_format(const char *data, size_t length)
         BEGINS("\xfd"
                "7zXZ\0",
                "xz data; unpack it (unxz)"),
-        BEGINS("\x28\xb5\x2f\xfd", "zstd data within packed data, or where only gzip is read; unpack it (unzstd)"),
+        BEGINS("\x28\xb5\x2f\xfd",
+               "zstd data within packed data, or where only gzip is read; unpack it (unzstd)"),
         BEGINS("7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it (7z x)"),
         BEGINS("PAR1\x15", "a Parquet file; save it as JSON lines (python3 -c 'import pandas, sys; "
                            "pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], "

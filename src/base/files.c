@@ -69,10 +69,11 @@ uint64_t oa_read_limit(const char *path)
 
 enum oa_error oa_fail_read_limit(oa_context *c, const char *path, uint64_t limit)
 {
-    return oa_fail(c, OA_UNSUPPORTED,
-                   "%s yields more than %.0f MiB, the limit (256 MiB for pipes and devices; for "
-                   "compressed data that or 64 times the file's size); store the content as a plain file",
-                   path, (double)limit / 1048576);
+    return oa_fail(
+        c, OA_UNSUPPORTED,
+        "%s yields more than %.0f MiB, the limit (256 MiB for pipes and devices; for "
+        "compressed data that or 64 times the file's size); store the content as a plain file",
+        path, (double)limit / 1048576);
 }
 
 enum oa_error oa_reading_stopped(oa_context *c, const char *path, size_t done)
