@@ -435,7 +435,7 @@ static double value_cells(const struct oa_attention_shape *s)
 }
 
 /* FLOPs of the parts of the logits and of the softmax; `gradient`: what the backward pass adds to
- * recomputing them. */
+ * recomputing them. Weights whose sum is fixed make the logits twice, and dP. */
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
@@ -449,7 +449,7 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
         shared &= oa_part_given(part);
         wanted |= part->dq || part->dk || part->dtable;
         if (part->kind == OA_PART_DOT)
-            flops += pairs * 2 * (double)part->width * (gradient ? 2 : 1);
+            flops += pairs * 2 * (double)part->width * (gradient || oa_weighs_sums(a) ? 2 : 1);
         if (part->kind == OA_PART_FOLD)
             flops += pairs * 2 * (gradient ? 2 : 1);
     }
@@ -461,7 +461,8 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
         0) /* the tanh and two factors; backward its derivative, and times it */
         flops += 3 * pairs;
     double v = (double)a->shape.value_width, once = shared ? (double)a->shape.batch : 1;
-    return (flops + 5 * pairs) / once + pairs * 2 * v * (gradient && wanted ? 2 : 1);
+    double products = gradient && wanted ? (oa_weighs_sums(a) ? 3 : 2) : 1;
+    return (flops + 5 * pairs) / once + pairs * 2 * v * products;
 }
 
 /* Keys of a head that are read: one query alone reads what it sees, more of them together all there
