@@ -73,6 +73,36 @@ static void recurrence_outputs(struct oa_recurrence_work *w)
     oa_recurrence_store(w, w->rows_sum, w->a->ldo, v, w->a->o);
 }
 
+/* y [V] += Σ_c x_c S_c. */
+static void read_state_rows(struct oa_recurrence_work *w, const void *x, void *y)
+{
+    for (long c = 0; c < w->r; c++)
+        w->k->axpy(w->v, oa_real_get(w->d, x, c), oa_real_at(w->d, w->state, c * w->v), y);
+}
+
+/* One token with a state, as in decoding: the recurrence itself. */
+static void recurrence_step_item(void *argument, long item, const struct oa_worker *worker)
+{
+    struct oa_recurrence_work w;
+    oa_recurrence_open(&w, argument, item, worker);
+    if (w.failed)
+        return;
+    oa_recurrence_read(&w, 0, 1);
+    oa_recurrence_state_decay(&w);
+    w.k->scale_rows(w.r, w.v, w.factor, w.state, w.v);
+    if (w.a->beta_logits) {
+        oa_real_fill(w.d, w.v, 0, w.u);
+        read_state_rows(&w, w.key, w.u);
+        w.k->axpy(w.v, -1, w.u, w.value);
+        w.k->scale_rows(1, w.v, w.beta, w.value, w.v);
+    }
+    for (long c = 0; c < w.r; c++)
+        w.k->axpy(w.v, oa_real_get(w.d, w.key, c), w.value, oa_real_at(w.d, w.state, c * w.v));
+    oa_real_fill(w.d, w.v, 0, w.rows_sum);
+    read_state_rows(&w, w.q, w.rows_sum);
+    oa_recurrence_store(&w, w.rows_sum, w.a->ldo, w.v, w.a->o);
+}
+
 static void recurrence_item(void *argument, long item, const struct oa_worker *worker)
 {
     struct oa_recurrence_work w;
@@ -91,5 +121,7 @@ static void recurrence_item(void *argument, long item, const struct oa_worker *w
 void oa_cpu_recurrence(struct oa_device *d, const struct oa_recurrence *a)
 {
     struct oa_recurrence_call f = { .d = d, .a = a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, recurrence_item, &f);
+    bool step = a->state && a->shape.queries == 1;
+    oa_parallel(d->context, a->shape.batch * a->shape.heads,
+                step ? recurrence_step_item : recurrence_item, &f);
 }

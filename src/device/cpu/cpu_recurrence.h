@@ -63,7 +63,9 @@ void oa_recurrence_load(const struct oa_recurrence_work *w, const void *x, long 
 /* Rows of the chunk into x, zeros at padded tokens. */
 void oa_recurrence_store(const struct oa_recurrence_work *w, const void *rows, long ld, long width,
                          void *x);
-/* Goes to the chunk at i0: operands, decays, pairs. */
+/* Goes to the chunk at i0: operands, decays and β, filled up to a multiple of `granule` rows; … and
+ * what products read, pairs among them. */
+void oa_recurrence_read(struct oa_recurrence_work *w, long i0, long granule);
 void oa_recurrence_go_to(struct oa_recurrence_work *w, long i0);
 /* x [padded, V] ← (I + A)⁻¹ x, or (I + A)⁻ᵀ x. */
 void oa_recurrence_solve(struct oa_recurrence_work *w, bool transposed, void *x);

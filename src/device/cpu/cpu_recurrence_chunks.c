@@ -296,13 +296,12 @@ static void recurrence_pairs(struct oa_recurrence_work *w)
 
 /* ---- chunks ---- */
 
-void oa_recurrence_go_to(struct oa_recurrence_work *w, long i0)
+void oa_recurrence_read(struct oa_recurrence_work *w, long i0, long granule)
 {
     const struct oa_recurrence *a = w->a;
-    size_t row = (size_t)w->r * w->d->numbers.real_size;
     w->i0 = i0;
     w->rows = oa_max(0, oa_min(OA_RECURRENCE_CHUNK, w->tokens - i0));
-    w->padded = oa_tile_round(w->rows);
+    w->padded = oa_round_up(w->rows, granule);
     oa_recurrence_load(w, a->q, a->ldq, w->r, w->q);
     oa_recurrence_load(w, a->k, a->ldk, w->r, w->key);
     oa_recurrence_load(w, a->v, a->ldv, w->v, w->value);
@@ -311,11 +310,18 @@ void oa_recurrence_go_to(struct oa_recurrence_work *w, long i0)
     load_decays(w);
     if (a->beta_logits)
         load_beta(w);
-    memcpy(w->query_left, w->q, (size_t)w->padded * row);
-    memcpy(w->key_left, w->key, (size_t)w->padded * row);
-    memcpy(w->key_right, w->key, (size_t)w->padded * row);
+}
+
+void oa_recurrence_go_to(struct oa_recurrence_work *w, long i0)
+{
+    bool delta = w->a->beta_logits != NULL;
+    oa_recurrence_read(w, i0, OA_RECURRENCE_BLOCK);
+    size_t bytes = (size_t)(w->padded * w->r) * w->d->numbers.real_size;
+    memcpy(w->query_left, w->q, bytes);
+    memcpy(w->key_left, w->key, bytes);
+    memcpy(w->key_right, w->key, bytes);
     oa_recurrence_decay_rows(w, false, w->query_left, w->r);
-    if (a->beta_logits)
+    if (delta)
         oa_recurrence_decay_rows(w, false, w->key_left, w->r);
     oa_recurrence_decay_rows(w, true, w->key_right, w->r);
     recurrence_pairs(w);
