@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batched decoding. A row has a slot with its self-attention state, and one with the
  * cross-attention state of its source, which rows may share unless it depends on the row's tokens,
- * too (a convolution of queries): then it goes with the self-attention state. Sources are encoded one by one:
- * results do not depend on the lengths of others. */
+ * too (a convolution of queries): then it goes with the self-attention state. Sources are encoded
+ * one by one: results do not depend on the lengths of others. */
 #include "model/source.h"
 
 enum oa_error oa_decoding_batch_open(struct oa_model *m, int most, struct oa_decoding_batch *out)

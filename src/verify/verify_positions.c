@@ -28,8 +28,7 @@ static bool has_relative_positions(const struct oa_group *g)
 
 static bool order_matters(const struct oa_group *g)
 {
-    unsigned can =
-        g->mechanism->can_with ? oa_atom_capabilities(g->atom) : g->mechanism->can;
+    unsigned can = g->mechanism->can_with ? oa_atom_capabilities(g->atom) : g->mechanism->can;
     bool matters = can & OA_ORDER || has_relative_positions(g);
     for (int i = 0; i < g->components; i++)
         matters |= order_matters(&g->component[i]);

@@ -39,8 +39,8 @@ double oa_state_conv_numbers(const struct oa_group *g);
 /* Oracle: the map [T, T] of a head with decay or delta, by the recurrence itself; room [T, r]. */
 void oa_state_oracle(const struct oa_group *g, const struct oa_oracle *in, long head, long r,
                      const double *q, const double *k, double *w, double *room);
-/* Oracle: rows [n, columns], heads of `width` columns, become their convolution with w [·, W], whose
- * heads may be fewer and are then repeated; then z·σ(z). */
+/* Oracle: rows [n, columns], heads of `width` columns, become their convolution with w [·, W],
+ * whose heads may be fewer and are then repeated; then z·σ(z). */
 void oa_oracle_conv(const struct oa_group *g, const struct oa_parameter *w, long n, long columns,
                     long width, double *rows);
 

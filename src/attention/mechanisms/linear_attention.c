@@ -339,12 +339,11 @@ const struct oa_mechanism oa_mechanism_linear = {
     .name = "linear",
     .title = "Linear attention",
     .citation = "Katharopoulos et al. 2020, arXiv 2006.16236",
-    .formula =
-        "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K, not "
-        "scaled;  map=elu: φ(x) = x + 1 for x > 0, else eˣ; relu: φ(x) = max(x, 0); "
-        "hedgehog: φ(x) = [softmax(M x), softmax(−M x)], M trained from the identity; these "
-        "add 10⁻⁶ to the denominator;  map=cos: φ(x) = cos x; power: φ(x) = [x, x² … "
-        "x^degree]; a denominator nearer to 0 than ±10⁻⁶ is that;  map=identity: φ(x) = x; "
+    .formula = "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K, not "
+               "scaled;  map=elu: φ(x) = x + 1 for x > 0, else eˣ; relu: φ(x) = max(x, 0); "
+               "hedgehog: φ(x) = [softmax(M x), softmax(−M x)], M trained from the identity; these "
+               "add 10⁻⁶ to the denominator;  map=cos: φ(x) = cos x; power: φ(x) = [x, x² … "
+               "x^degree]; a denominator nearer to 0 than ±10⁻⁶ is that;  map=identity: φ(x) = x; "
                "unit: φ(x) = s/√(Σ s² + 10⁻⁶), s = x σ(x), or s = x behind conv;  without a "
                "denominator (identity, unit, decay, delta): O_i = norm(S_iᵀ φ(q_i)/√K), norm(o) = "
                "o/√(mean(o²) + 10⁻⁵) ⊙ g, S_i = γ_i ⊙ S_{i−1} + φ(k_i) v_iᵀ",
