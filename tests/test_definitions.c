@@ -219,6 +219,20 @@ static void define_gate_gradient(struct definition *d)
     }
 }
 
+static void define_gate_swish(struct definition *d)
+{
+    EACH_COLUMN OUT(2, 0, j) = (double)(IN(0, 0, j) * silu_of(IN(1, 0, j)));
+}
+
+static void define_gate_swish_gradient(struct definition *d)
+{
+    EACH_COLUMN
+    {
+        OUT(3, 0, j) = (double)(IN(2, 0, j) * silu_of(IN(1, 0, j)));
+        OUT(4, 0, j) = (double)(IN(2, 0, j) * IN(0, 0, j) * derivative(silu_of, IN(1, 0, j)));
+    }
+}
+
 static void define_rotate(struct definition *d)
 {
     wide sign = d->p->variant & 1 ? -1 : 1;
@@ -664,6 +678,123 @@ static wide log_of_sum(const struct definition *d)
     return top + logl(sum);
 }
 
+/* ---- weights that are no softmax: σ(t − r), max(0, t − r), max(0, t/2 − r)² ---- */
+
+static wide weight_at(int kind, wide t, wide r)
+{
+    wide over = kind == OA_WEIGH_ENTMAX ? t / 2 - r : t - r;
+    if (isinf(t))
+        return 0;
+    return kind == OA_WEIGH_SIGMOID  ? sigmoid_of(t - r)
+           : over <= 0               ? 0
+           : kind == OA_WEIGH_ENTMAX ? over * over
+                                     : over;
+}
+
+static void define_weigh_tile(struct definition *d)
+{
+    EACH_ROW EACH_COLUMN OUT(2, i, j) =
+        sees(d, i, j) ? (double)weight_at(d->p->variant, 0.125L * IN(2, i, j), IN(3, 0, i)) : 0;
+}
+
+/* The derivative of a weight by t, from the weight: of the last, twice that. */
+static wide slope_at(int kind, wide weight)
+{
+    return weight == 0                ? 0
+           : kind == OA_WEIGH_SIGMOID ? weight * (1 - weight)
+           : kind == OA_WEIGH_ENTMAX  ? sqrtl(weight)
+                                      : 1;
+}
+
+static void define_weigh_gradient(struct definition *d)
+{
+    int kind = d->p->variant;
+    EACH_ROW EACH_COLUMN
+    {
+        wide slope = slope_at(kind, IN(0, i, j)), less = kind == OA_WEIGH_SIGMOID ? 0 : IN(2, 0, i);
+        OUT(3, i, j) = slope == 0 ? 0 : (double)(slope * (IN(1, i, j) - less));
+    }
+}
+
+static void define_weigh_sums(struct definition *d)
+{
+    int kind = d->p->variant ? OA_WEIGH_ENTMAX : OA_WEIGH_SPARSEMAX;
+    EACH_ROW
+    {
+        wide above = IN(2, 0, i), below = IN(3, 0, i);
+        EACH_COLUMN
+        {
+            wide slope = slope_at(kind, IN(0, i, j));
+            above += slope == 0 ? 0 : slope * IN(1, i, j);
+            below += slope;
+        }
+        OUT(2, 0, i) = (double)above;
+        OUT(3, 0, i) = (double)below;
+    }
+}
+
+/* ---- state updates ---- */
+
+static wide log_sigmoid_of(wide x)
+{
+    return -log1pl(expl(-x)) / 16;
+}
+
+static void define_log_sigmoid(struct definition *d)
+{
+    define_by(d, log_sigmoid_of);
+}
+
+static void define_log_sigmoid_gradient(struct definition *d)
+{
+    define_gradient_by(d, log_sigmoid_of);
+}
+
+static void define_exp_difference(struct definition *d)
+{
+    EACH_COLUMN OUT(2, 0, j) = (double)expl(IN(0, 0, j) - IN(1, 0, j));
+}
+
+/* (I − L) x = the old x, by substitution; transposed from the last row on. */
+static void define_solve_unit_lower(struct definition *d)
+{
+    long n = d->p->rows;
+    for (long step = 0; step < n; step++) {
+        long i = d->p->variant ? n - 1 - step : step;
+        EACH_COLUMN
+        {
+            wide sum = IN(1, i, j);
+            for (long l = 0; l < n; l++)
+                if (d->p->variant ? l > i : l < i)
+                    sum += (d->p->variant ? IN(0, l, i) : IN(0, i, l)) * (wide)OUT(1, l, j);
+            OUT(1, i, j) = (double)sum;
+        }
+    }
+}
+
+static wide decayed_pair(const struct definition *d, int left, long i, long j)
+{
+    wide sum = 0;
+    for (long c = 0; c < d->p->cols; c++) {
+        wide product = IN(left, i, c) * IN(2, j, c);
+        for (long l = j + 1; l <= i; l++)
+            product *= IN(0, l, c);
+        sum += product;
+    }
+    return sum;
+}
+
+static void define_decay_pairs(struct definition *d)
+{
+    for (long i = 0; i < d->p->rows; i++)
+        for (long j = 0; j <= i; j++) {
+            OUT(3, i, j) = (double)decayed_pair(d, 1, i, j);
+            if (j < i && d->p->variant)
+                OUT(4, i, j) = (double)decayed_pair(d, 2, i, j);
+        }
+    EACH_COLUMN OUT(5, 0, j) = (double)IN(2, d->p->rows - 1, j); /* scratch: the last key */
+}
+
 static void define_log_sum(struct definition *d)
 {
     d->result = log_of_sum(d);
@@ -745,6 +876,8 @@ static const struct {
     DEFINED(silu_gradient),
     DEFINED(gate),
     DEFINED(gate_gradient),
+    DEFINED(gate_swish),
+    DEFINED(gate_swish_gradient),
     DEFINED(rotate),
     DEFINED(dropout),
     DEFINED(dropout_tile),
@@ -760,6 +893,14 @@ static const struct {
     DEFINED(softmax_again),
     DEFINED(softmax_gradient),
     DEFINED(softmax_pairs),
+    DEFINED(weigh_tile),
+    DEFINED(weigh_gradient),
+    DEFINED(weigh_sums),
+    DEFINED(log_sigmoid),
+    DEFINED(log_sigmoid_gradient),
+    DEFINED(exp_difference),
+    DEFINED(solve_unit_lower),
+    DEFINED(decay_pairs),
     DEFINED(mask_tile),
     DEFINED(row_dots),
     DEFINED(weigh_rows),

@@ -38,6 +38,15 @@ done_well explain softmax
 done_well judge "$source/data/runs/speedrun.csv" --metric loss
 done_well theory --model.width 16 --model.heads 2 --quiet
 done_well attend softmax --in "$golden" --out y.safetensors --causal
+model=$source/tests/golden-hf/gpt2
+expect 0 import "$model" --out imported
+tried="${tried:-} import export" # each makes a folder that it does not make twice
+expect 0 export imported --out exported
+for command in "import $model --out x" "export imported --out x"; do
+    expect 2 $command --no-such-option
+    expect 0 ${command%% *} --help
+done
+done_well forward imported --in "$model/expect.safetensors" --out logits.safetensors
 done_well doctor
 done_well completion bash
 done_well man train
@@ -62,7 +71,8 @@ for words in "train $small --data.train nowhere.txt --out x" \
     "inspect nowhere --text To" "translate nowhere" "classify nowhere" "eval nowhere" "eval run --data nowhere.txt" "generate nowhere" "generate run --prompt-file nowhere.txt" \
     "tokenizer encode nowhere.json --text a" "tokenizer encode t.json --data nowhere.txt" \
     "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" \
-    "attend softmax --in nowhere --out x" "judge nowhere.csv" "man --out no/such/folder"; do
+    "attend softmax --in nowhere --out x" "import nowhere --out x" "export nowhere --out x" \
+    "forward run --in nowhere --out x" "judge nowhere.csv" "man --out no/such/folder"; do
     expect 1 $words
     says err '^orthant: '
     [ ! -s out ] || fail "orthant $words printed results"
@@ -72,7 +82,7 @@ for words in "train $small --model.attention sofmax --out x" "plan $small --atte
     "explain sofmax" "attend sofmax --in $golden --out x" "bench --attention sofmax --lengths 16" \
     "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "classify run" "classify written" "compare $small --seeds 0 --out x" \
     "train $small --model.heads 3 --out x" "plan $small --model.heads 3" "bench --attention softmax --lengths 16 --width 32 --heads 3" "explain softmax --model.width 32 --model.heads 3" \
-    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "judge" "judge text.txt --level 1"; do
+    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "import nowhere" "export run" "forward run" "judge" "judge text.txt --level 1"; do
     expect 2 $words
     says err '^orthant: '
 done

@@ -7,7 +7,7 @@ for subject in gradients causality padding batches oracles decoding lengths orde
     says out "^$subject  *local"
 done
 says out 'pass'
-says out '^targets  *batches  *4 '
+says out '^targets  *batches  *5 '
 says out '^local(window=2), cross: local is for self-attention only'
 says out ' 0 failed'
 
