@@ -18,16 +18,17 @@ static const struct flag flags[] = {
 
 const struct command command_import = {
     .name = "import",
-    .sentence = "makes a run of a Hugging Face model",
-    .usage = "FOLDER --out DIR",
+    .sentence = "makes a run of a Hugging Face model or a GGUF file",
+    .usage = "FOLDER|FILE.gguf --out DIR",
     .text =
         "Reads config.json, model.safetensors (or the shards that model.safetensors.index.json "
         "lists) and tokenizer.json, and writes a run that eval, score, generate, inspect and "
         "train --init use as any other. Weights may be F32, F16, BF16 or F64; the run has them as "
-        "F32. Without tokenizer.json the model reads and writes numbers of tokens.\n"
-        "Supported are language models of the types gpt2, gpt_neox, llama, mistral, opt, qwen2 and "
-        "qwen3. What such a model may have and this program has not is refused by its name in "
-        "config.json, before a tensor is read.",
+        "F32. Without tokenizer.json the model reads and writes numbers of tokens. A GGUF file "
+        "(architecture llama) may have any of the usual quantised types.\n"
+        "Supported are language models of the types gemma2, gpt2, gpt_neo, gpt_neox, llama, "
+        "mistral, opt, qwen2 and qwen3. What such a model may have and this program has not is "
+        "refused by its name in config.json, before a tensor is read.",
     .examples = "$ orthant import SmolLM2-135M --out runs/smollm2\n"
                 "$ orthant generate runs/smollm2 --prompt \"Once upon\" --tokens 50",
     .flags = flags,

@@ -78,10 +78,15 @@ const struct oa_model_family *oa_family_find(const char *type);
 struct oa_weight_files;
 /* Refuses, before reading tensors: absent or damaged files, pickles, a tensor in two shards.
  * query_factor: as read by the family. */
-enum oa_error oa_family_files_open(oa_context *c, const char *folder,
+enum oa_error oa_weight_files_open(oa_context *c, const char *folder,
                                    const struct oa_model_family *family, double query_factor,
                                    struct oa_weight_files **out);
-void oa_family_files_close(struct oa_weight_files *f);
+/* The same of a GGUF file, all of whose tensors are read and dequantised. */
+struct oa_gguf;
+enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
+                                        const struct oa_model_family *family, double query_factor,
+                                        struct oa_weight_files **out);
+void oa_weight_files_close(struct oa_weight_files *f);
 /* Whether every parameter has its tensor, in the shape it needs, and every tensor is one of the
  * family. heads: of a layer. */
 enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *m);
@@ -98,15 +103,15 @@ size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_paramet
 enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenizer *tok,
                               const char *run, const char *out, struct oa_exported *x);
 
-/* import_model.c: the folder of a Hugging Face model as a run in `out`. */
+/* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. */
 struct oa_imported {
     const struct oa_model_family *family;
     double parameters;   /* trainable */
     double query_factor; /* struct oa_hf_config */
-    bool tokenizer;      /* there was a tokenizer.json */
+    bool tokenizer;      /* there was one */
     struct oa_options options;
 };
-enum oa_error oa_import_model(oa_context *c, const char *folder, const char *out,
+enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
                               struct oa_imported *imported);
 
 #endif

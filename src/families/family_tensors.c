@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The weights of a Hugging Face folder: model.safetensors, or shards that
+ * The weights of a GGUF file or of a Hugging Face folder: model.safetensors, or shards that
  * model.safetensors.index.json lists; and their tensors by the table of a family. */
 #include "base/json_read.h"
 #include "base/safetensors.h"
 #include "families/families.h"
+#include "families/gguf_model.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -19,10 +20,34 @@ struct oa_weight_files {
     double query_factor;
     struct shard {
         char path[OA_PATH];
-        struct oa_tensors *tensors;
+        struct oa_tensors *tensors; /* NULL: of a GGUF file, whose tensors are in `array` */
+        struct oa_array *array;
+        int arrays;
     } * shard;
     int shards;
 };
+
+/* ---- tensors of a shard ---- */
+
+static int count_of_shard(const struct shard *s)
+{
+    return s->tensors ? oa_tensors_count(s->tensors) : s->arrays;
+}
+
+static const struct oa_array *tensor_of_shard(const struct shard *s, int i)
+{
+    return s->tensors ? oa_tensors_at(s->tensors, i) : &s->array[i];
+}
+
+static const struct oa_array *find_in_shard(const struct shard *s, const char *name)
+{
+    if (s->tensors)
+        return oa_tensors_find(s->tensors, name);
+    for (int i = 0; i < s->arrays; i++)
+        if (strcmp(s->array[i].name, name) == 0)
+            return &s->array[i];
+    return NULL;
+}
 
 /* ---- files ---- */
 
@@ -130,9 +155,8 @@ static enum oa_error open_shards(struct oa_weight_files *f, const char *folder)
     return e;
 }
 
-enum oa_error oa_family_files_open(oa_context *c, const char *folder,
-                                   const struct oa_model_family *family, double query_factor,
-                                   struct oa_weight_files **out)
+static enum oa_error new_weight_files(oa_context *c, const struct oa_model_family *family,
+                                      double query_factor, struct oa_weight_files **out)
 {
     struct oa_weight_files *f = *out = oa_alloc(c, sizeof *f);
     if (!f)
@@ -140,13 +164,36 @@ enum oa_error oa_family_files_open(oa_context *c, const char *folder,
     f->context = c;
     f->family = family;
     f->query_factor = query_factor;
-    return open_shards(f, folder);
+    return OA_OK;
 }
 
-void oa_family_files_close(struct oa_weight_files *f)
+enum oa_error oa_weight_files_open(oa_context *c, const char *folder,
+                                   const struct oa_model_family *family, double query_factor,
+                                   struct oa_weight_files **out)
 {
-    for (int i = 0; f && i < f->shards; i++)
+    OA_TRY(new_weight_files(c, family, query_factor, out));
+    return open_shards(*out, folder);
+}
+
+enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
+                                        const struct oa_model_family *family, double query_factor,
+                                        struct oa_weight_files **out)
+{
+    OA_TRY(new_weight_files(c, family, query_factor, out));
+    struct shard *s = (*out)->shard = oa_alloc(c, sizeof *s);
+    if (!s)
+        return OA_NO_MEMORY;
+    (*out)->shards = 1;
+    snprintf(s->path, sizeof s->path, "%s", oa_gguf_path(g));
+    return oa_gguf_arrays(c, g, &s->array, &s->arrays);
+}
+
+void oa_weight_files_close(struct oa_weight_files *f)
+{
+    for (int i = 0; f && i < f->shards; i++) {
         oa_tensors_close(f->shard[i].tensors);
+        oa_gguf_arrays_free(f->shard[i].array, f->shard[i].arrays);
+    }
     if (f)
         oa_free(f->shard);
     oa_free(f);
@@ -188,9 +235,9 @@ static const struct oa_array *find_tensor(const struct oa_weight_files *f, const
     size_t n = strlen(f->family->prefix);
     const char *bare = strncmp(name, f->family->prefix, n) == 0 ? name + n : name;
     for (*shard = 0; *shard < f->shards; ++*shard) {
-        struct oa_tensors *t = f->shard[*shard].tensors;
-        const struct oa_array *a = oa_tensors_find(t, name);
-        if (a || (a = oa_tensors_find(t, bare)))
+        const struct shard *s = &f->shard[*shard];
+        const struct oa_array *a = find_in_shard(s, name);
+        if (a || (a = find_in_shard(s, bare)))
             return a;
     }
     return NULL;
@@ -358,8 +405,8 @@ enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *
                            f->family->type, p->name);
     }
     for (int i = 0; i < f->shards; i++)
-        for (int t = 0; t < oa_tensors_count(f->shard[i].tensors); t++)
-            OA_TRY(check_tensor(f, m, i, oa_tensors_at(f->shard[i].tensors, t)));
+        for (int t = 0; t < count_of_shard(&f->shard[i]); t++)
+            OA_TRY(check_tensor(f, m, i, tensor_of_shard(&f->shard[i], t)));
     return OA_OK;
 }
 

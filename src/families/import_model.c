@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of a Hugging Face model becomes the folder of a run. */
+ * The folder of a Hugging Face model, or a GGUF file, becomes the folder of a run. */
 #include "base/folder_lock.h"
 #include "base/json_read.h"
 #include "families/families.h"
+#include "families/gguf_model.h"
 
 #include <string.h>
 
 static const char remedy[] = "fetch the file again";
+
+/* Where a model comes from. */
+struct import_source {
+    const char *path;     /* of the folder, or of the file */
+    struct oa_gguf *gguf; /* NULL: a folder */
+};
 
 /* ---- config.json ---- */
 
@@ -42,49 +49,77 @@ static enum oa_error read_family_config(oa_context *c, const char *path, json_t 
     return oa_status(c);
 }
 
-static enum oa_error read_family(oa_context *c, const char *folder, struct oa_imported *out)
+static enum oa_error read_family(oa_context *c, const struct import_source *from,
+                                 struct oa_imported *out)
 {
     char path[OA_PATH];
-    json_t *root;
-    OA_TRY(oa_path(c, path, folder, "config.json"));
-    if (!oa_file_exists(path))
-        return oa_fail(c, OA_IO, "%s has no config.json: give the folder of a Hugging Face model",
-                       folder);
-    OA_TRY(oa_json_read(c, path, remedy, &root));
-    enum oa_error e = read_family_config(c, path, root, out);
+    json_t *root = NULL;
+    enum oa_error e;
+    if (from->gguf) {
+        snprintf(path, sizeof path, "%s", from->path);
+        e = oa_gguf_config(c, from->gguf, &root);
+    } else {
+        OA_TRY(oa_path(c, path, from->path, "config.json"));
+        if (!oa_file_exists(path))
+            return oa_fail(c, OA_IO,
+                           "%s has no config.json: give the folder of a Hugging Face model, or a "
+                           "*.gguf file",
+                           from->path);
+        e = oa_json_read(c, path, remedy, &root);
+    }
+    if (e == OA_OK)
+        e = read_family_config(c, path, root, out);
     json_decref(root);
     return e;
 }
 
 /* ---- tokenizer.json ---- */
 
-/* Without the file the model reads and writes ids. */
-static enum oa_error open_family_tokenizer(oa_context *c, const char *folder, struct oa_imported *i,
-                                           struct oa_tokenizer **out)
+/* *out stays NULL where there is none. */
+static enum oa_error load_tokenizer(oa_context *c, const struct import_source *from,
+                                    struct oa_tokenizer **out)
 {
-    char path[OA_PATH], ids[32];
+    char path[OA_PATH], *text;
+    if (!from->gguf) {
+        OA_TRY(oa_path(c, path, from->path, "tokenizer.json"));
+        return oa_file_exists(path) ? oa_tokenizer_load(c, path, out) : OA_OK;
+    }
+    OA_TRY(oa_gguf_tokenizer(c, from->gguf, &text));
+    enum oa_error e = text ? oa_tokenizer_parse(c, from->path, text, strlen(text), out) : OA_OK;
+    oa_free(text);
+    return e;
+}
+
+/* Without a tokenizer the model reads and writes ids. */
+static enum oa_error open_family_tokenizer(oa_context *c, const struct import_source *from,
+                                           struct oa_imported *i, struct oa_tokenizer **out)
+{
+    char ids[32];
     long rows = i->options.model_vocabulary;
-    OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
-    i->tokenizer = oa_file_exists(path);
+    OA_TRY(load_tokenizer(c, from, out));
+    i->tokenizer = *out != NULL;
     snprintf(ids, sizeof ids, "ids:%ld", rows);
-    OA_TRY(i->tokenizer ? oa_tokenizer_load(c, path, out)
-                        : oa_tokenizer_open(c, ids, NULL, NULL, out));
+    if (!i->tokenizer)
+        OA_TRY(oa_tokenizer_open(c, ids, NULL, NULL, out));
     if (oa_tokenizer_size(*out) <= rows)
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "%s has %ld tokens, but config.json has a vocabulary of %ld", path,
-                   (long)oa_tokenizer_size(*out), rows);
+    return oa_fail(c, OA_FORMAT,
+                   "%s: the tokenizer has %ld tokens, but config.json has a vocabulary of %ld",
+                   from->path, (long)oa_tokenizer_size(*out), rows);
 }
 
 /* ---- the run ---- */
 
-static enum oa_error make_model(struct oa_device *d, const char *folder,
+static enum oa_error make_model(struct oa_device *d, const struct import_source *from,
                                 const struct oa_tokenizer *tok, struct oa_imported *i,
                                 struct oa_model **m)
 {
     oa_context *c = d->context;
     struct oa_weight_files *files = NULL;
     struct oa_model_form form = oa_language_model_form(oa_tokenizer_size(tok));
-    enum oa_error e = oa_family_files_open(c, folder, i->family, i->query_factor, &files);
+    enum oa_error e =
+        from->gguf ? oa_weight_files_read_gguf(c, from->gguf, i->family, i->query_factor, &files)
+                   : oa_weight_files_open(c, from->path, i->family, i->query_factor, &files);
     if (e == OA_OK)
         e = oa_model_describe(d, &i->options, &form, m);
     if (e == OA_OK)
@@ -97,7 +132,7 @@ static enum oa_error make_model(struct oa_device *d, const char *folder,
         e = oa_family_copy(files, *m);
     if (e == OA_OK)
         i->parameters = (double)(*m)->store.trainable;
-    oa_family_files_close(files);
+    oa_weight_files_close(files);
     return e;
 }
 
@@ -128,15 +163,15 @@ static enum oa_error check_import_folder(oa_context *c, const char *out)
     return OA_OK;
 }
 
-static enum oa_error import_into(struct oa_device *d, const char *folder, const char *out,
-                                 struct oa_imported *i)
+static enum oa_error import_into(struct oa_device *d, const struct import_source *from,
+                                 const char *out, struct oa_imported *i)
 {
     struct oa_tokenizer *tok = NULL;
     struct oa_model *m = NULL;
     struct oa_lock *lock = NULL;
-    enum oa_error e = open_family_tokenizer(d->context, folder, i, &tok);
+    enum oa_error e = open_family_tokenizer(d->context, from, i, &tok);
     if (e == OA_OK)
-        e = make_model(d, folder, tok, i, &m);
+        e = make_model(d, from, tok, i, &m);
     if (e == OA_OK)
         e = oa_folder_lock(d->context, out, &lock);
     if (e == OA_OK)
@@ -147,19 +182,30 @@ static enum oa_error import_into(struct oa_device *d, const char *folder, const 
     return e;
 }
 
-enum oa_error oa_import_model(oa_context *c, const char *folder, const char *out,
-                              struct oa_imported *imported)
+static enum oa_error import_from(oa_context *c, const struct import_source *from, const char *out,
+                                 struct oa_imported *imported)
 {
     struct oa_device *d = NULL;
-    *imported = (struct oa_imported){ 0 };
-    OA_TRY(check_import_folder(c, out));
-    OA_TRY(read_family(c, folder, imported));
+    OA_TRY(read_family(c, from, imported));
     /* What is not copied but calculated would be rounded to single precision. */
     bool calculated = imported->family->unit_norms || imported->query_factor != 1;
     enum oa_error e =
         oa_device_open(c, calculated ? OA_PRECISION_F64 : OA_PRECISION_F32, false, &d);
     if (e == OA_OK)
-        e = import_into(d, folder, out, imported);
+        e = import_into(d, from, out, imported);
     oa_device_close(d);
+    return e;
+}
+
+enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
+                              struct oa_imported *imported)
+{
+    struct import_source from = { .path = source };
+    *imported = (struct oa_imported){ 0 };
+    OA_TRY(check_import_folder(c, out));
+    enum oa_error e = oa_name_ends(source, ".gguf") ? oa_gguf_open(c, source, &from.gguf) : OA_OK;
+    if (e == OA_OK)
+        e = import_from(c, &from, out, imported);
+    oa_gguf_close(from.gguf);
     return e;
 }

@@ -103,3 +103,18 @@ change llama ''
 sed -i 's/model-00003-of-00005/..\/model-00003-of-00005/' model/model.safetensors.index.json
 expect 1 import model --out x
 says err 'which is no \*.safetensors in that folder'
+
+# GGUF files.
+expect 0 import "$golden/gguf/smollm2.gguf" --out smollm2
+says out 'attention=softmax(kv=1)'
+expect 0 generate smollm2 --prompt "O Romeo" --tokens 3
+head -c 100000 "$golden/gguf/smollm2.gguf" >cut.gguf
+expect 1 import cut.gguf --out x
+says err 'cut.gguf is truncated: tensor'
+echo "no model" >text.gguf
+expect 1 import text.gguf --out x
+says err 'text.gguf is no GGUF file'
+sed 's/general.architecture\(.\{12\}\)llama/general.architecture\1lalma/' "$golden/gguf/smollm2.gguf" >other.gguf
+expect 1 import other.gguf --out x
+says err 'the architecture lalma is not read from GGUF'
+[ ! -e x ] || fail "a refused file left a folder"
