@@ -182,14 +182,28 @@ static void add_steps_cells(const struct oa_solved_entry *e, struct oa_table *t)
     oa_text_free(&interval);
 }
 
-static void fill_shares_table(const struct oa_comparison *k, const struct oa_summary *s,
-                              oa_context *c, struct oa_table *t)
+/* The columns of the two tables, the first called as the entries are; a table borrows them. */
+struct solved_columns {
+    struct oa_column shares[6], tests[4];
+};
+
+static struct solved_columns solved_columns_of(const struct oa_comparison *k)
 {
-    const struct oa_column columns[] = {
-        { oa_entry_kind(k), false, true }, { "runs that\nsolve it", true, false },
-        { "95 %\ninterval", true, false }, { "reached\nonce", true, false },
-        { "median\nsteps", true, false },  { "95 %\ninterval", true, false },
-    };
+    return (struct solved_columns){ { { oa_entry_kind(k), false, true },
+                                      { "runs that\nsolve it", true, false },
+                                      { "95 %\ninterval", true, false },
+                                      { "reached\nonce", true, false },
+                                      { "median\nsteps", true, false },
+                                      { "95 %\ninterval", true, false } },
+                                    { { oa_entry_kind(k), false, true },
+                                      { "against", false, true },
+                                      { "p of\nshares", true, false },
+                                      { "p of\nsteps", true, false } } };
+}
+
+static void fill_shares_table(const struct oa_comparison *k, const struct oa_summary *s,
+                              oa_context *c, const struct oa_column *columns, struct oa_table *t)
+{
     bool steps = s->solved.stepped;
     oa_table_init(t, c, columns, steps ? 6 : 3);
     for (int o = 0; o < s->count; o++) {
@@ -213,14 +227,8 @@ static void add_p(double p, struct oa_table *t)
 
 /* How many tests are not in the table. */
 static int fill_tests_table(const struct oa_comparison *k, const struct oa_solved *x, oa_context *c,
-                            struct oa_table *t)
+                            const struct oa_column *columns, struct oa_table *t)
 {
-    const struct oa_column columns[] = {
-        { oa_entry_kind(k), false, true },
-        { "against", false, true },
-        { "p of\nshares", true, false },
-        { "p of\nsteps", true, false },
-    };
     int left_out = 0;
     oa_table_init(t, c, columns, x->stepped ? 4 : 3);
     for (int i = 0; i < x->test_count; i++) {
@@ -266,14 +274,15 @@ static void write_solved(const struct oa_comparison *k, const struct oa_summary 
     struct oa_text title;
     oa_text_init(&title, out->context);
     add_explanation(k, s, &title);
-    fill_shares_table(k, s, out->context, &t);
+    struct solved_columns columns = solved_columns_of(k);
+    fill_shares_table(k, s, out->context, columns.shares, &t);
     print(&t, title.s ? title.s : "", out);
     oa_table_free(&t);
     oa_text_free(&title);
     if (s->solved.test_count == 0)
         return;
     add_tests_explanation(&s->solved, &title);
-    int left_out = fill_tests_table(k, &s->solved, out->context, &t);
+    int left_out = fill_tests_table(k, &s->solved, out->context, columns.tests, &t);
     if (left_out)
         oa_text_printf(&title, " %d of them show no significant difference and are left out.",
                        left_out);
