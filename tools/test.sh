@@ -107,9 +107,10 @@ clang_warnings() {
     [ -s "$scratch/commands" ] && tr '\n' '\0' <"$scratch/commands" | xargs -0 -P "$jobs" -I '{}' sh -c '{}'
 }
 
-# What memory is touched; what is calculated there the release build has proved. What cli_threads trains test_train does.
+# What memory is touched; what is calculated there the release build has proved. What cli_threads trains test_train does,
+# what cli_until and cli_tune compare test_until and test_tune; cli_measure waits for clocks.
 asan() {
-    seen="^cli_threads\$|$nothing_to_see"
+    seen="^cli_(threads|until|tune|measure)\$|$nothing_to_see"
     configure build-asan gcc -DORTHANT_SANITIZE=address,undefined &&
         build build-asan orthant-cli $(programs build-asan -E "$seen") &&
         ORTHANT_QUICK=memory UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$seen"
@@ -126,10 +127,10 @@ tsan() {
 
 threadless='language|files|tokenizers|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|writable'
 threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|example_rows|example_batches|measures|masking|forms"
-threadless="$threadless|numbers|vary|speed|tune|comparison|budgets|disk|model_files|adjusted|evidence|profile|comparison_numbers|presets|normals"
+threadless="$threadless|families|gguf|blocks|targeted|turns|golden_optimizers|encode_settled|numbers|vary|speed|tune|comparison|budgets|disk|model_files|adjusted|evidence|profile|comparison_numbers|presets|normals"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
 words_and_files="$words_and_files|init|folder|comparison_folder|exit_codes|headline|measures|notes|ids|theory|demo_translate|compare_(identity|refusals)"
-words_and_files="$words_and_files|written(_scores)?|strange_folder|threads|compare|tune|parents|resume|progress|ranks|tasks|verify|evidence_trust|faults"
+words_and_files="$words_and_files|import|answer|order|blocks|text_cache|written(_scores)?|strange_folder|threads|compare|tune|parents|resume|progress|ranks|tasks|verify|evidence_trust|faults"
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
 # guarded device does what sanitizers do.
