@@ -311,7 +311,8 @@ static enum oa_error write_exported(const struct oa_model *m, const struct oa_to
 enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenizer *tok,
                               const char *run, const char *out, struct oa_exported *x)
 {
-    static const char *const names[] = { "config.json", "model.safetensors", "contest.json" };
+    static const char *const names[] = { "model.safetensors", "model.safetensors.index.json",
+                                         "pytorch_model.bin", "log.jsonl", "contest.json" };
     oa_context *c = m->context;
     char path[OA_PATH];
     struct oa_lock *lock = NULL;

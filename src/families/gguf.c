@@ -191,7 +191,7 @@ static enum oa_error read_gguf_bytes(const struct oa_gguf *g, uint64_t at, size_
         if (some < 0 && errno == EINTR)
             continue;
         if (some <= 0)
-            return oa_fail(g->context, OA_IO, "%s cannot be read at byte %llu: %s", g->path,
+            return oa_fail(g->context, OA_IO, "cannot read %s at byte %llu: %s", g->path,
                            (unsigned long long)(at + done),
                            some ? strerror(errno) : "it became shorter");
         done += (size_t)some;

@@ -152,7 +152,8 @@ static enum oa_error write_imported(const struct oa_model *m, const struct oa_to
 
 static enum oa_error check_import_folder(oa_context *c, const char *out)
 {
-    static const char *const names[] = { "config.json", "model.safetensors", "contest.json" };
+    /* config.json may be of an import that failed: the weights come last */
+    static const char *const names[] = { "model.safetensors", "log.jsonl", "contest.json" };
     char path[OA_PATH];
     OA_TRY(oa_directory_check(c, out));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -43,7 +43,7 @@ for position in learned sinusoidal rotary; do
         awk '{ exit !($1 > 1 && ($1 - $2) ^ 2 < 1e-10) }' || fail "the model that came back has another loss"
 done
 expect 2 export run --out hf
-says err 'hf/config.json exists'
+says err 'hf/model.safetensors exists'
 expect 0 train --config tiny.yaml --quiet --model.attention random --out random
 expect 1 export random --out random-hf
 says err 'transformers has no random: softmax and local'
@@ -57,7 +57,7 @@ says err 'gpt2 has not this model.norm_kind, .*llama has not this model.position
 
 # Refusals.
 expect 2 import "$golden/gpt2" --out run
-says err 'run/config.json exists'
+says err 'run/model.safetensors exists'
 expect 1 import . --out x
 says err 'has no config.json'
 change() { # FOLDER OF A CASE, SED COMMAND: a copy with another config.json

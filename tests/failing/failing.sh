@@ -51,8 +51,13 @@ KEEPS=1 RESULT=corpus/corpus.json failing 5 memory corpus -- \
     data pack --data text.txt --documents lines --tokenizer bpe.json --out corpus --threads 1 --quiet
 KEEPS=1 RESULT=once/documents.jsonl failing 5 memory once -- \
     data dedup --data text.txt --documents lines --out once --threads 1 --quiet
+golden=$source/tests/golden-hf
+KEEPS=1 RESULT=run/model.safetensors failing 5 memory run -- import "$golden/mistral" --out run --threads 1 --isa ref
+KEEPS=1 RESULT=run/model.safetensors failing 6 memory run -- import "$golden/gguf/smollm2.gguf" --out run --threads 1 --isa ref
+KEEPS=1 RESULT=hf/model.safetensors failing 5 memory hf -- export lm --out hf --threads 1 --isa ref
 
 # Reads of files and folders.
+KEEPS=1 RESULT=run/model.safetensors failing 3 reads run -- import "$golden/gguf/smollm2.gguf" --out run --threads 1 --isa ref
 KEEPS=1 RESULT=corpus/corpus.json failing 3 reads corpus -- \
     data pack --data text.txt --documents lines --tokenizer bpe.json --out corpus --threads 1 --quiet
 RESULT=run/model.safetensors FROM=half failing 4 reads run -- \
