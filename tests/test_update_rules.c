@@ -344,7 +344,9 @@ static void a_plan_counts_muon(void **state)
     double products = 5 * (4 * s * s * l + 2 * s * s * s);
     double elements = 9 * n + 2 * n + 3 * n + 5 * (3 * s * s + 3 * n) + 3 * n;
     assert_true(fabs(d->flops - products - elements) < 0.5);
+#ifndef __SANITIZE_ADDRESS__ /* which has gaps between what is taken from an arena */
     assert_true(fabs((double)store.work.peak - 4 * (3 * n + 2 * s * s)) < 0.5);
+#endif
     oa_store_free(&store);
     oa_device_close(d);
     oa_close(c);
