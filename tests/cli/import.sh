@@ -42,6 +42,13 @@ for position in learned sinusoidal rotary; do
     sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out | paste - loss |
         awk '{ exit !($1 > 1 && ($1 - $2) ^ 2 < 1e-10) }' || fail "the model that came back has another loss"
 done
+# A window that the name of the attention leaves out is the default one.
+expect 0 train --config tiny.yaml --quiet --preset llama --model.norm_epsilon 1e-6 --model.attention local --out window
+expect 0 export window --out window-hf
+expect 0 explain local
+window=$(sed -n 's/^ *defaults *window=\([0-9]*\),.*/\1/p' out)
+[ -n "$window" ] || fail "explain does not print the default window"
+says window-hf/config.json "\"sliding_window\": $window,*$"
 expect 2 export run --out hf
 says err 'hf/model.safetensors exists'
 expect 0 train --config tiny.yaml --quiet --model.attention random --out random
@@ -82,6 +89,18 @@ refused gpt2 's/"n_layer": 2/"n_layer": 3/' 'tensor transformer.h.2.ln_1.weight 
 refused gpt2 's/"n_layer": 2/"n_layer": 1/' 'tensor transformer.h.1.attn.c_attn.bias is not part of a model'
 refused gpt2 's/"n_embd": 40/"n_embd": 44/' 'tensor transformer.wte.weight has 2 dimensions, the first of 300; config.json needs \[300, 44\]'
 refused gpt2 's/"vocab_size": 300/"vocab_size": 200/' '300 tokens, but config.json has a vocabulary of 200'
+refused gpt_neox 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' 'embed_out.weight differs from the embedding, but config.json ties them'
+# Lists of layers with several items.
+kinds() { # ATTENTION_TYPES ATTENTION
+    change gpt_neo ''
+    tr -d ' \n' <model/config.json | sed "s/\(\"attention_types\":\)\[\[.*\]\],/\1$1,/" >config
+    cp config model/config.json
+    rm -rf kinds
+    expect 0 import model --out kinds
+    says kinds/config.json "\"attention\": \"$2\""
+}
+kinds '[[["global"],1],[["local"],1]]' 'softmax ; local(window=4)'
+kinds '[[["local"],1],[["global","local"],5]]' 'local(window=4) ; softmax'
 change gpt2 ''
 truncate -s 1000 model/model.safetensors
 expect 1 import model --out x
