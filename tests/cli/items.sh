@@ -60,6 +60,9 @@ expect 0 compare $small --task translate --data.train pairs.tsv --out translate
 check translate validation.loss=7 "validation.item=1 examples"
 expect 0 compare $small --task summarize --data.train pairs.tsv --out summarize
 check summarize validation.loss=7 validation.rouge1=7 validation.rouge2=7 validation.rougeL=7 "validation.item=1 examples"
+awk -F '\t' '{ print $2 "\t" substr($2, 5, 1 + NR % 7) }' class.tsv >answers.tsv
+expect 0 compare $small --task answer --data.train answers.tsv --out answer
+check answer validation.loss=7 validation.accuracy=7 validation.exact=7 "validation.item=1 examples"
 expect 0 train --config tiny.yaml --quiet --train.steps 2 --out plain
 [ ! -e plain/items.safetensors ] || fail "a run outside a comparison has items"
 
