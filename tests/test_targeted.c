@@ -368,6 +368,26 @@ static void memorised_values_never_change(void **state)
               127 * 127, check_memory);
 }
 
+/* 9 words: 0 is filler, 1 to 3 are keys, 4 to 8 values, so that 3 pairs are the most. */
+static void pairs_need_a_key_each(void **state)
+{
+    struct oa_synthetic_plan plan;
+    const char *why;
+    const long one[OA_DATA_SETS] = { 1, 0, 0 };
+    long size[OA_SIZES] = { [OA_LEAST] = 32, [OA_MOST] = 32, [OA_ALPHABET] = 9, [OA_PAIRS] = 3 };
+    (void)state;
+    check_task("mqar", size, 20, check_clean_mqar);
+    size[OA_PAIRS] = 4;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            oa_synthetic_make_plan(context, i ? "mqar" : "mqar-zoology", size, one, 1, &plan),
+            OA_ARGUMENT);
+        oa_last_error(context, &why);
+        assert_non_null(strstr(why, "--pairs exceeds the number of keys"));
+        oa_clear_error(context);
+    }
+}
+
 static void compression_is_refused_with_the_reason(void **state)
 {
     struct oa_synthetic_plan plan;
@@ -406,6 +426,7 @@ int main(void)
         cmocka_unit_test(fuzzy_recall_has_whole_values),
         cmocka_unit_test(copied_words_are_those_between_blanks),
         cmocka_unit_test(memorised_values_never_change),
+        cmocka_unit_test(pairs_need_a_key_each),
         cmocka_unit_test(compression_is_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

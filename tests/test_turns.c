@@ -129,6 +129,26 @@ static void a_long_sequence_loses_its_beginning(void **state)
     close_turns();
 }
 
+/* A sequence of exactly as many tokens as the model reads is whole. */
+static void a_sequence_that_just_fits_is_whole(void **state)
+{
+    struct oa_example_layout seven = { .source_limit = 7, .refuse_long = true };
+    (void)state;
+    write_text("turns.tsv", "prompt\tanswer\nab\txy\n");
+    for (int refuse = 0; refuse < 2; refuse++) {
+        seven.refuse_long = refuse;
+        assert_int_equal(encode_turns("turns.tsv", "char", &seven), OA_OK);
+        assert_turns(0, "Uab.Axy", "____xy.");
+        assert_int_equal(examples.source.cut, 0);
+        close_turns();
+    }
+    seven.source_limit = 6;
+    assert_int_equal(encode_turns("turns.tsv", "char", &seven), OA_SHAPE);
+    expect_error(OA_SHAPE,
+                 "the sequence has 7 tokens, special ones included, but the model reads 6");
+    close_turns();
+}
+
 static void refused_turns(const char *name, const char *text, const char *spec, enum oa_error code,
                           const char *words)
 {
@@ -171,6 +191,7 @@ int main(void)
         cmocka_unit_test(words_have_their_targets),
         cmocka_unit_test(the_mark_is_no_token),
         cmocka_unit_test(a_long_sequence_loses_its_beginning),
+        cmocka_unit_test(a_sequence_that_just_fits_is_whole),
         cmocka_unit_test(wrong_turns_are_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
