@@ -59,6 +59,14 @@ tr e a <text.txt >changed.txt
 touch -d '2001-02-03' changed.txt
 expect 0 train $tiny --data.train changed.txt --data.tokenizer char --out changed
 says err 'tokenized once'
+# A file that is written over within a second, with as many bytes, is read again.
+touch -d '2001-02-03 04:05:06.25' changed.txt
+expect 0 train $tiny --data.train changed.txt --data.tokenizer char --out before
+tac changed.txt >reversed.txt
+cat reversed.txt >changed.txt
+touch -d '2001-02-03 04:05:06.75' changed.txt
+expect 0 train $tiny --data.train changed.txt --data.tokenizer char --out after
+says err 'tokenized once'
 # A run that began in memory goes on from files.
 ORTHANT_TEXT_IN_MEMORY=1
 expect 0 train $tiny --data.train text.txt --data.tokenizer char --train.steps 2 --train.schedule constant --out whole
