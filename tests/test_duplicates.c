@@ -204,6 +204,58 @@ static void equal_values_estimate_the_similarity(void **state)
         fail_msg("errors add up to %g, not ± %g", error, sqrt(variance));
 }
 
+static bool agree_in_a_band(const struct oa_signature *a, const struct oa_signature *b,
+                            struct oa_bands bands)
+{
+    for (int band = 0; band < bands.bands; band++) {
+        size_t at = (size_t)(band * bands.rows);
+        if (memcmp(a->min + at, b->min + at, (size_t)bands.rows * sizeof *a->min) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A threshold that is the estimated similarity of a pair, to the bit, finds it, if it is compared;
+ * the next one does not. */
+static void a_similarity_at_the_threshold_is_enough(void **state)
+{
+    static const char path[] = "test_duplicates_threshold.txt";
+    int compared = 0;
+    (void)state;
+    draw_pairs();
+    for (int p = 4; p < 36; p += 4) {
+        struct oa_documents *d;
+        struct oa_signature_file *f;
+        struct oa_signed_document two[2];
+        FILE *out = fopen(path, "w");
+        assert_non_null(out);
+        for (int side = 0; side < 2; side++)
+            write_words(out, pair_word[p][side], WORDS);
+        assert_int_equal(fclose(out), 0);
+        assert_int_equal(oa_documents_open(context, path, OA_DOCUMENTS_LINES, "text", &d), OA_OK);
+        assert_int_equal(oa_signature_file_make(context, d, SHINGLE, ".", NULL, NULL, &f), OA_OK);
+        assert_int_equal(oa_signature_file_read(f, 0, 2, two), OA_OK);
+        int equal = 0;
+        for (int i = 0; i < OA_SIGNATURE_HASHES; i++)
+            equal += two[0].signature.min[i] == two[1].signature.min[i];
+        for (int more = 0; more < 2; more++) {
+            struct oa_duplicates found;
+            double threshold = (double)(equal + more) / OA_SIGNATURE_HASHES;
+            bool candidate =
+                agree_in_a_band(&two[0].signature, &two[1].signature, oa_bands_for(threshold));
+            assert_int_equal(oa_duplicates_find(context, f, threshold, 1 << 26, NULL, NULL, &found),
+                             OA_OK);
+            assert_int_equal(found.near, candidate && !more);
+            compared += candidate && !more;
+            oa_duplicates_free(&found);
+        }
+        oa_signature_file_close(f);
+        oa_documents_close(d);
+    }
+    assert_true(compared >= 4);
+    remove(path);
+}
+
 /* 95 of 100 pairs at the threshold are compared, and no band could be longer. */
 static void bands_are_the_longest_that_find_95_percent(void **state)
 {
@@ -341,6 +393,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_near_duplicates_are_found_as_minhash_predicts),
         cmocka_unit_test(equal_values_estimate_the_similarity),
+        cmocka_unit_test(a_similarity_at_the_threshold_is_enough),
         cmocka_unit_test(bands_are_the_longest_that_find_95_percent),
         cmocka_unit_test(the_first_of_many_is_kept_with_any_memory),
         cmocka_unit_test(crowds_of_near_duplicates_are_found),
