@@ -188,6 +188,10 @@ static void decoding_states_have_expected_sizes(void **state)
     assert_explained(
         "softmax",
         "decoding      state of 16384 numbers after 64 tokens (64 KiB in f32), 8192 after 32");
+    /* With forget gates 2 reals a head besides: of the last token, and of each key that is kept. */
+    assert_explained("softmax(forget)",
+                     "state of 16904 numbers after 64 tokens (66.03 KiB in f32), "
+                     "8456 after 32");
     assert_explained("random",
                      "state of 8192 numbers after 64 tokens (32 KiB in f32), 4096 after 32");
     assert_explained("polysketch(sketch=4)",
@@ -236,6 +240,12 @@ static void wrong_attentions_are_errors(void **state)
     assert_int_equal(
         oa_attention_explain_json(context, "orthogonal(qk=block):3 | softmax", &options, &out),
         OA_OK);
+    for (int heads = 3; heads <= 8; heads += 5) { /* of 4 */
+        char spec[32];
+        snprintf(spec, sizeof spec, "softmax(kv=%d)", heads);
+        assert_int_equal(oa_attention_explain(context, spec, &options, &out), OA_ARGUMENT);
+        oa_clear_error(context);
+    }
     options.model_width = 130;
     assert_int_equal(oa_attention_explain(context, "softmax", &options, &out), OA_ARGUMENT);
     oa_clear_error(context);
