@@ -446,6 +446,71 @@ static void later_tokens_change_no_bit(void **state)
         }
 }
 
+/* ---- causal convolutions ---- */
+
+enum { SEQUENCES = 2, ROWS_EACH = 7, COLUMNS = 150, TAPS = 3 };
+
+/* By the definition: z of row t of a sequence, column c. */
+static double convolved(const struct tensor *x, const struct tensor *w, long b, long t, long c)
+{
+    double z = 0;
+    for (long u = 0; u < TAPS; u++)
+        if (t - TAPS + 1 + u >= 0)
+            z +=
+                w->value[c * TAPS + u] * x->value[(b * ROWS_EACH + t - TAPS + 1 + u) * COLUMNS + c];
+    return z;
+}
+
+/* More columns than are handled at a time, each with taps of its own: values and gradients. */
+static void each_column_has_its_own_taps(void **state)
+{
+    enum { N = SEQUENCES * ROWS_EACH * COLUMNS };
+    (void)state;
+    for (int p = 0; p < 3; p++) {
+        struct oa_device *d = devices[p];
+        draws = 2000;
+        struct tensor x = drawn(N, d->numbers.act, 1), dy = drawn(N, d->numbers.act, 1),
+                      w = drawn(COLUMNS * TAPS, d->numbers.real, 0.5), z = zeros_like(&x, NAN),
+                      y = zeros_like(&x, NAN), dx = zeros_like(&x, NAN), dw = zeros_like(&w, 2),
+                      want_y = zeros_like(&x, 0), want_dx = zeros_like(&x, 0),
+                      want_dw = zeros_like(&w, 2);
+        for (long i = 0; i < N; i++) {
+            long c = i % COLUMNS, t = i / COLUMNS % ROWS_EACH, b = i / COLUMNS / ROWS_EACH;
+            double at = convolved(&x, &w, b, t, c), s = 1 / (1 + exp(-at)),
+                   dz = dy.value[i] * (s + at * s * (1 - s));
+            want_y.value[i] = at * s;
+            for (long u = 0; u < TAPS; u++) {
+                long from = i - (TAPS - 1 - u) * COLUMNS;
+                if (t - TAPS + 1 + u < 0)
+                    continue;
+                want_dx.value[from] += w.value[c * TAPS + u] * dz;
+                want_dw.value[c * TAPS + u] += dz * x.value[from];
+            }
+        }
+        struct oa_causal_conv a = { .batch = SEQUENCES,
+                                    .length = ROWS_EACH,
+                                    .cols = COLUMNS,
+                                    .taps = TAPS,
+                                    .w = w.data,
+                                    .x = x.data,
+                                    .ldx = COLUMNS,
+                                    .z = z.data,
+                                    .y = y.data };
+        d->ops->causal_conv(d, &a);
+        a.dy = dy.data;
+        a.dx = dx.data;
+        a.dw = dw.data;
+        d->ops->causal_conv_gradient(d, &a);
+        double most = tolerance((enum oa_precision)p);
+        assert_true(distance(&y, &want_y, &dy) < most);
+        assert_true(distance(&dx, &want_dx, &dy) < most);
+        assert_true(distance(&dw, &want_dw, &dy) < most);
+        struct tensor *all[] = { &x, &dy, &w, &z, &y, &dx, &dw, &want_y, &want_dx, &want_dw };
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            drop(all[i]);
+    }
+}
+
 static void threads_do_not_change_bits(void **state)
 {
     static const int threads[] = { 1, 7 };
@@ -488,6 +553,7 @@ int main(void)
         cmocka_unit_test(recurrence_gradients_are_differences),
         cmocka_unit_test(pieces_give_what_the_whole_gives),
         cmocka_unit_test(later_tokens_change_no_bit),
+        cmocka_unit_test(each_column_has_its_own_taps),
         cmocka_unit_test(threads_do_not_change_bits),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
