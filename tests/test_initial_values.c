@@ -15,6 +15,8 @@ enum { HEAD = WIDTH / HEADS };
 static oa_context *context;
 static struct oa_device *device;
 
+static const char *norm_place = "pre";
+
 static struct oa_model *open_model(const char *attention, const char *position, long seed)
 {
     struct oa_options o;
@@ -22,6 +24,7 @@ static struct oa_model *open_model(const char *attention, const char *position, 
     oa_options_default(&o);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
     set_option(&o, "model.position", position);
+    set_option(&o, "model.norm", norm_place);
     o.model_layers = LAYERS;
     o.model_width = WIDTH;
     o.model_heads = HEADS;
@@ -118,6 +121,57 @@ static void test_normal_tensors(void **state)
     };
     for (size_t i = 0; i < sizeof laws / sizeof *laws; i++)
         assert_law(&laws[i], 0, laws[i].deviation);
+}
+
+/* Branches that end with a norm have the size of that norm, whatever their matrices: these are not
+ * scaled by the number of branches. */
+static void test_branches_with_norms(void **state)
+{
+    static const char *const places[] = { "post", "both", "branch" };
+    const struct law laws[] = {
+        { "softmax", ATTENTION "output.weight", .deviation = 1 / sqrt(WIDTH) },
+        { "softmax", LAYER "ffn.out.weight", .deviation = 1 / sqrt(FFN) },
+    };
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+        norm_place = places[p];
+        for (size_t i = 0; i < sizeof laws / sizeof *laws; i++)
+            assert_law(&laws[i], 0, laws[i].deviation);
+    }
+    norm_place = "pre";
+}
+
+/* Mamba-2 (Dao and Gu 2024, and its authors' code: A_init_range 1 to 16, dt_min 0.001, dt_max 0.1):
+ * e^a is uniform between 1 and 16, the logarithm of the step ln(1 + e^b) between those of 1/1000
+ * and 1/10. Shares of the ranges, of all layers: the mean of n uniform numbers is 1/2 ± 1/√(12n),
+ * the least and the largest are within 20/n of the ends. */
+static void test_rates_and_steps_of_decays(void **state)
+{
+    (void)state;
+    for (int rate = 0; rate < 2; rate++) {
+        double sum = 0, least = 1, most = 0;
+        long n = 0, count;
+        for (long seed = 1; seed <= 40; seed++) {
+            struct oa_model *m = open_model("linear(decay=head)", "none", seed);
+            for (int layer = 0; layer < LAYERS; layer++) {
+                char name[160];
+                snprintf(name, sizeof name, "decoder.layers.%d.attention.decay.%s", layer,
+                         rate ? "rate" : "bias");
+                const double *x = values(m, name, &count);
+                assert_int_equal(count, HEADS);
+                for (long i = 0; i < count; i++, n++) {
+                    double share = rate ? (exp(x[i]) - 1) / 15 : log10(log1p(exp(x[i]))) / 2 + 1.5;
+                    sum += share;
+                    least = fmin(least, share);
+                    most = fmax(most, share);
+                }
+            }
+            oa_model_close(m);
+        }
+        assert_true(least > -1e-9 && most < 1 + 1e-9);
+        assert_true(least < 20 / (double)n && most > 1 - 20 / (double)n);
+        assert_true(fabs(sum / (double)n - 0.5) < 5 / sqrt(12 * (double)n));
+    }
 }
 
 /* Glorot's limits (of a uniform law the deviation is limit/√3). Fans: of the Random Synthesizer,
@@ -306,9 +360,14 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_normal_tensors),   cmocka_unit_test(test_uniform_tensors),
-        cmocka_unit_test(test_norms_and_biases), cmocka_unit_test(test_sinusoids),
-        cmocka_unit_test(test_rotary_angles),    cmocka_unit_test(test_nothing_is_drawn_twice),
+        cmocka_unit_test(test_normal_tensors),
+        cmocka_unit_test(test_branches_with_norms),
+        cmocka_unit_test(test_rates_and_steps_of_decays),
+        cmocka_unit_test(test_uniform_tensors),
+        cmocka_unit_test(test_norms_and_biases),
+        cmocka_unit_test(test_sinusoids),
+        cmocka_unit_test(test_rotary_angles),
+        cmocka_unit_test(test_nothing_is_drawn_twice),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
