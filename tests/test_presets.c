@@ -161,6 +161,32 @@ static void an_experiment_is_complete(void **state)
     expect("model.dropout", "0");
 }
 
+/* Epsilons of norms: layer_norm_epsilon of GPT2Config, rms_norm_eps of Llama 2 and 3,
+ * layer_norm_eps of BertConfig and ViTConfig (transformers 5.24.0); nanochat gives rms_norm of
+ * PyTorch none, which is then that of float, 2^−23. Activations: GPT-2 has gelu_new, the
+ * approximation. */
+static void presets_have_the_norms_of_their_models(void **state)
+{
+    static const struct {
+        const char *preset, *kind, *place, *epsilon, *activation;
+    } models[] = {
+        { "gpt2", "layer", "pre", "1e-5", "gelu" },
+        { "llama", "rms", "pre", "1e-5", "silu" },
+        { "nanochat", "rms", "pre", "1.1920929e-7", "relu2" },
+        { "bert", "layer", "post", "1e-12", "gelu-exact" },
+        { "vit", "layer", "pre", "1e-12", "gelu-exact" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        anew();
+        set("model.preset", models[i].preset);
+        expect("model.norm_kind", models[i].kind);
+        expect("model.norm", models[i].place);
+        expect("model.norm_epsilon", models[i].epsilon);
+        expect("model.activation", models[i].activation);
+    }
+}
+
 /* Options that are read back from a run were chosen then, whatever its task has now. */
 static void a_run_keeps_its_options(void **state)
 {
@@ -193,6 +219,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_start_brings_its_tokenizer, open_config, close_config),
         cmocka_unit_test_setup_teardown(what_a_file_has_was_chosen, open_config, close_config),
         cmocka_unit_test_setup_teardown(an_experiment_is_complete, open_config, close_config),
+        cmocka_unit_test_setup_teardown(presets_have_the_norms_of_their_models, open_config,
+                                        close_config),
         cmocka_unit_test_setup_teardown(a_run_keeps_its_options, open_config, close_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
