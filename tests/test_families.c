@@ -183,6 +183,65 @@ static void models_equal_transformers(void **state)
     }
 }
 
+/* Rows longer than those of the cases: logits are products of hidden states and the embedding,
+ * which this model ties its output layer to. */
+static void long_rows_have_the_logits_of_their_states(void **state)
+{
+    enum { ROWS = 2, LENGTH = 100 };
+    struct oa_imported made;
+    struct oa_tensors *out, *weights;
+    int32_t ids[ROWS * LENGTH], lengths[ROWS] = { LENGTH, 70 };
+    struct oa_array in[] = {
+        { .name = "input_ids",
+          .type = OA_I32,
+          .dims = 2,
+          .dim = { ROWS, LENGTH },
+          .data = ids,
+          .bytes = sizeof ids },
+        { .name = "lengths",
+          .type = OA_I32,
+          .dims = 1,
+          .dim = { ROWS },
+          .data = lengths,
+          .bytes = sizeof lengths },
+    };
+    (void)state;
+    assert_int_equal(system("rm -rf test_families_long && cp -r " GOLDEN
+                            "smollm2 test_families_long && "
+                            "chmod -R u+w test_families_long && sed -i "
+                            "'s/\\(\"max_position_embeddings\": \\)64/\\1128/' "
+                            "test_families_long/config.json"),
+                     0);
+    for (int i = 0; i < ROWS * LENGTH; i++)
+        ids[i] = (i * 37 + i / LENGTH) % 300;
+    succeed(oa_import_model(context, "test_families_long", RUN, &made));
+    assert_int_equal(made.options.model_context, 128);
+    succeed(oa_tensors_write(context, RUN "/in.safetensors", in, 2, NULL));
+    succeed(oa_forward(context, RUN,
+                       &(struct oa_forward_request){ .in = RUN "/in.safetensors",
+                                                     .out = RUN "/out.safetensors",
+                                                     .precision = "f64" }));
+    succeed(oa_tensors_open(context, RUN "/out.safetensors", &out));
+    succeed(oa_tensors_open(context, RUN "/model.safetensors", &weights));
+    const struct oa_array *logits = oa_tensors_find(out, "logits"),
+                          *hidden = oa_tensors_find(out, "last_hidden_state"),
+                          *embedding = oa_tensors_find(weights, "embedding.weight");
+    long vocabulary = embedding->dim[0], width = embedding->dim[1];
+    assert_int_equal(logits->dim[2], vocabulary);
+    for (long i = 0; i < ROWS * LENGTH; i++)
+        for (long v = 0; v < vocabulary; v++) {
+            double sum = 0;
+            for (long c = 0; c < width; c++)
+                sum += oa_array_value(hidden, (size_t)(i * width + c)) *
+                       oa_array_value(embedding, (size_t)(v * width + c));
+            assert_float_equal(oa_array_value(logits, (size_t)(i * vocabulary + v)), sum, 1e-12);
+        }
+    oa_tensors_close(out);
+    oa_tensors_close(weights);
+    remove_run();
+    assert_int_equal(system("rm -rf test_families_long"), 0);
+}
+
 /* ---- exporting ---- */
 
 static void same_tensors(const char *name, const char *exported)
@@ -288,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(families_have_cases),
         cmocka_unit_test(models_equal_transformers),
+        cmocka_unit_test(long_rows_have_the_logits_of_their_states),
         cmocka_unit_test(exports_equal_what_was_imported),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -4,8 +4,10 @@
 #include "testing.h"
 
 #include "data/data.h"
+#include "tasks/text_task.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -17,10 +19,19 @@ enum { VOCABULARY = 70000 };
 static oa_context *context;
 static struct oa_tokenizer *tokenizer;
 
+static char warning[1000];
+
+static void keep_warning(void *argument, int level, const char *line)
+{
+    (void)argument;
+    if (level == 0 && strncmp(line, "warning:", 8) == 0)
+        snprintf(warning, sizeof warning, "%s", line);
+}
+
 static int open_all(void **state)
 {
     (void)state;
-    context = oa_open(NULL);
+    context = oa_open(&(struct oa_settings){ .log = keep_warning });
     return oa_tokenizer_open(context, "ids:70000", NULL, NULL, &tokenizer);
 }
 
@@ -373,6 +384,31 @@ static uint16_t long_id(uint64_t i)
     return (uint16_t)((i ^ i >> 27) % 50000);
 }
 
+/* The warning of a task on this text, of which a quarter is searched: half of the pieces occur in
+ * all of it. */
+static void expect_warning(const char *path, const char *held, uint64_t found)
+{
+    struct oa_options o;
+    struct oa_workload w = { 0 };
+    unsigned long long pieces, there;
+    double searched, all;
+    oa_options_default(&o);
+    assert_int_equal(oa_options_set(context, &o, "data.train", path), OA_OK);
+    assert_int_equal(oa_options_set(context, &o, "data.valid", held), OA_OK);
+    assert_int_equal(oa_options_set(context, &o, "data.tokenizer", "ids:65536"), OA_OK);
+    assert_int_equal(oa_text_task_open(context, &o, (const char *const[]){ NULL }, 0, &w), OA_OK);
+    assert_int_equal(sscanf(warning,
+                            "warning: of %llu pieces of 64 tokens, a sample of the validation "
+                            "text, %llu occur verbatim in %lf %% of the training text, which were "
+                            "searched; in all of it about %lf %%",
+                            &pieces, &there, &searched, &all),
+                     4);
+    assert_int_equal(there, found);
+    assert_true(searched == 25);
+    assert_true(fabs(all - 50) < 8); /* σ = 50 · 28/1024 = 1.4 */
+    oa_workload_close(&w);
+}
+
 /* Of 4,096 pieces that occur once in the training ids, as many are found as the share that is
  * searched, within 5 standard deviations of blocks; and none of those that occur nowhere. */
 static void a_sample_finds_its_share_of_an_overlap(void **state)
@@ -401,6 +437,7 @@ static void a_sample_finds_its_share_of_an_overlap(void **state)
     assert_true(o.sampled && o.searched == 0.25);
     assert_int_equal(o.pieces, 2 * SPREAD);
     assert_in_range(o.found, SPREAD / 4 - 140, SPREAD / 4 + 140); /* σ = √(4096 · ¼ · ¾) = 28 */
+    expect_warning(path, held, o.found);
     /* Pieces across the borders of what is read at a time. */
     int32_t across[15 * OA_OVERLAP_TOKENS];
     for (uint64_t i = 0; i < 15; i++)
