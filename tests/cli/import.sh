@@ -49,6 +49,12 @@ expect 0 explain local
 window=$(sed -n 's/^ *defaults *window=\([0-9]*\),.*/\1/p' out)
 [ -n "$window" ] || fail "explain does not print the default window"
 says window-hf/config.json "\"sliding_window\": $window,*$"
+expect 0 train --config tiny.yaml --quiet --model.output_bias true --out output-bias
+expect 1 export output-bias --out x
+says err 'no family that is exported has this model.output_bias'
+expect 0 train --config tiny.yaml --quiet --preset llama --model.rotary_share 0.5 --out share
+expect 1 export share --out x
+says err 'llama has not this model.rotary_share'
 expect 2 export run --out hf
 says err 'hf/model.safetensors exists'
 expect 0 train --config tiny.yaml --quiet --model.attention random --out random
@@ -90,6 +96,18 @@ refused gpt2 's/"n_layer": 2/"n_layer": 1/' 'tensor transformer.h.1.attn.c_attn.
 refused gpt2 's/"n_embd": 40/"n_embd": 44/' 'tensor transformer.wte.weight has 2 dimensions, the first of 300; config.json needs \[300, 44\]'
 refused gpt2 's/"vocab_size": 300/"vocab_size": 200/' '300 tokens, but config.json has a vocabulary of 200'
 refused gpt_neox 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' 'embed_out.weight differs from the embedding, but config.json ties them'
+refused qwen3 's/"rms_norm_eps": 1e-06/"rms_norm_eps": 1e-05/' '"rms_norm_eps": .*norms of queries and keys add 1e-6'
+# Options that the models above have not: the frequencies of Llama 3.1 (low: few turns in the original context), no caps.
+change llama 's/"rope_type": "default"/"rope_type": "llama3", "factor": 8, "low_freq_factor": 1.5, "high_freq_factor": 5, "original_max_position_embeddings": 32/'
+expect 0 import model --out turned
+for option in '"rotary_scaling": "llama3"' '"rotary_factor": 8' '"rotary_context": 32' '"rotary_slow": 1.5' '"rotary_fast": 5'; do
+    says turned/config.json "$option[,}]"
+done
+change gemma2 's/\(_logit_softcapping": \)[0-9.]*/\1null/'
+expect 0 import model --out uncapped
+for option in '"logit_cap": 0' '"output_cap": 0'; do
+    says uncapped/config.json "$option[,}]"
+done
 # Lists of layers with several items.
 kinds() { # ATTENTION_TYPES ATTENTION
     change gpt_neo ''
