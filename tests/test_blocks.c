@@ -179,6 +179,11 @@ static const struct scaling {
       1.138629436111989,
       { 1.0, 0.31622776601683794, 0.1, 0.02569350598886808, 0.00625, 0.0013834964763236662, 0.00025,
         7.905694150420948e-05 } },
+    /* the same, of a model whose context is four times that one */
+    { "model.rotary_scaling=yarn model.rotary_factor=4 model.context=8192",
+      1.138629436111989,
+      { 1.0, 0.31622776601683794, 0.1, 0.02569350598886808, 0.00625, 0.0013834964763236662, 0.00025,
+        7.905694150420948e-05 } },
     { "model.rotary_base=500000 model.rotary_scaling=yarn model.rotary_factor=8 "
       "model.rotary_context=512 model.rotary_fast=16 model.rotary_slow=2 "
       "model.rotary_amplitude=1.25",
