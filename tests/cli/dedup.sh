@@ -14,6 +14,8 @@ says out 'exact duplicates: 20 (8.33 %)'
 says out 'near duplicates:  20 (8.33 %), by an estimated similarity of at least 0.8'
 says out 'exact  1.00  b.jsonl.gz:1  of  a.jsonl:3'
 says out 'near   0.[89][0-9]  b.jsonl.gz:2  of  a.jsonl:7'
+says out 'kept/documents.jsonl has the 200 documents that are kept'
+says kept/dedup.json '"kept": *200[,}]'
 same kept/documents.jsonl a.jsonl # objects are written as they are
 [ "$(wc -l <kept/duplicates.jsonl)" = 40 ] || fail "the list has not 40 duplicates"
 grep -qx '{"file":"b.jsonl.gz","kind":"exact","line":39,"of_file":"a.jsonl","of_line":193,"similarity":1.0}' \
