@@ -238,6 +238,29 @@ static void linear_attention_is_counted(void **state)
     }
 }
 
+/* State updates in chunks, here of all T tokens, a multiply-add each: Q·Kᵀ and its product with the
+ * vectors that tokens add, Q·S and Kᵀ·U; the delta rule has K·Kᵀ, the solution of a triangle by
+ * half of its products, and K·S besides. The gradient is three times that. */
+static void state_updates_are_counted(void **state)
+{
+    (void)state;
+    for (int delta = 0; delta < 2; delta++)
+        for (int i = 0; i < 3; i++) {
+            struct counted x;
+            count_step(&x,
+                       delta ? "linear(map=unit, update=delta)" : "linear(map=unit, decay=fixed)",
+                       precisions[i]);
+            double plain = 2 * T * K + 2 * T * K + 2 * K * K + 2 * K * K,
+                   more = 2 * T * K + T * K + 2 * K * K,
+                   forward = (double)N * H * (plain + (delta ? more : 0)),
+                   bytes = x.act * N * (4 * D + (delta ? H : 0)); /* Q, K, V, O, β */
+            expect_counts(&x, "recurrence", "attention", 0, LAYERS * forward, LAYERS * bytes);
+            expect_counts(&x, "recurrence_gradient", "attention", 1, LAYERS * 3 * forward,
+                          LAYERS * 2.5 * bytes);
+            close_counted(&x);
+        }
+}
+
 /* A Llama block with caps: root mean square norm (4 and 9 FLOPs an element), SwiGLU (2 and 4), half
  * of each head turned, an output layer of its own; a cap takes 3 FLOPs, and 3 more backward. */
 static void a_block_of_another_kind_is_counted(void **state)
@@ -295,6 +318,7 @@ int main(void)
         cmocka_unit_test(softmax_and_its_windows_are_counted),
         cmocka_unit_test(random_tables_are_counted),
         cmocka_unit_test(linear_attention_is_counted),
+        cmocka_unit_test(state_updates_are_counted),
         cmocka_unit_test(a_block_of_another_kind_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
