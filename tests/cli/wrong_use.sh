@@ -23,6 +23,7 @@ wrong 'choose auto, ref' doctor --isa mmx
 wrong 'from 1 to 1024' train --model.layers 0
 wrong 'give a number from' train --train.lr much
 wrong 'did you mean "adamw"' train --train.optimizer adam
+wrong 'train.lr = 0 with train.optimizer muon' train --config tiny.yaml --train.optimizer muon --train.lr 0 --out x
 wrong 'give true or false' train --model.scale_embedding maybe
 wrong 'did you mean softmax' train --config tiny.yaml --model.attention sofmax --out x
 wrong 'did you mean softmax' train --data.train nowhere.txt --model.attention sofmax --out x
