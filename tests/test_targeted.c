@@ -368,6 +368,23 @@ static void memorised_values_never_change(void **state)
               127 * 127, check_memory);
 }
 
+/* Two pairs of motifs of 3 words take up to 12 words. */
+static void fuzzy_recall_needs_room_for_two_pairs(void **state)
+{
+    struct oa_synthetic_plan plan;
+    const char *why;
+    const long one[OA_DATA_SETS] = { 1, 0, 0 };
+    long size[OA_SIZES] = { [OA_LEAST] = 12, [OA_MOST] = 20, [OA_ALPHABET] = 4, [OA_MOTIF] = 3 };
+    (void)state;
+    check_task("fuzzy-recall", size, 20, check_fuzzy);
+    size[OA_LEAST] = 11;
+    assert_int_equal(oa_synthetic_make_plan(context, "fuzzy-recall", size, one, 1, &plan),
+                     OA_ARGUMENT);
+    oa_last_error(context, &why);
+    assert_non_null(strstr(why, "room for two pairs"));
+    oa_clear_error(context);
+}
+
 /* 9 words: 0 is filler, 1 to 3 are keys, 4 to 8 values, so that 3 pairs are the most. */
 static void pairs_need_a_key_each(void **state)
 {
@@ -426,6 +443,7 @@ int main(void)
         cmocka_unit_test(fuzzy_recall_has_whole_values),
         cmocka_unit_test(copied_words_are_those_between_blanks),
         cmocka_unit_test(memorised_values_never_change),
+        cmocka_unit_test(fuzzy_recall_needs_room_for_two_pairs),
         cmocka_unit_test(pairs_need_a_key_each),
         cmocka_unit_test(compression_is_refused_with_the_reason),
     };
