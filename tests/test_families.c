@@ -183,6 +183,24 @@ static void models_equal_transformers(void **state)
     }
 }
 
+/* ids[7] beyond the vocabulary of 300 is refused by its place. */
+static void refuse_id(const struct oa_array *in, int32_t *ids, int32_t wrong)
+{
+    const char *why;
+    int32_t right = ids[7];
+    ids[7] = wrong;
+    succeed(oa_tensors_write(context, RUN "/in.safetensors", in, 2, NULL));
+    assert_int_equal(oa_forward(context, RUN,
+                                &(struct oa_forward_request){ .in = RUN "/in.safetensors",
+                                                              .out = RUN "/out.safetensors" }),
+                     OA_SHAPE);
+    oa_last_error(context, &why);
+    assert_non_null(strstr(why, "element 7 of input_ids is "));
+    assert_non_null(strstr(why, "expected 0 to 299"));
+    oa_clear_error(context);
+    ids[7] = right;
+}
+
 /* Rows longer than those of the cases: logits are products of hidden states and the embedding,
  * which this model ties its output layer to. */
 static void long_rows_have_the_logits_of_their_states(void **state)
@@ -216,6 +234,8 @@ static void long_rows_have_the_logits_of_their_states(void **state)
         ids[i] = (i * 37 + i / LENGTH) % 300;
     succeed(oa_import_model(context, "test_families_long", RUN, &made));
     assert_int_equal(made.options.model_context, 128);
+    refuse_id(in, ids, 300);
+    refuse_id(in, ids, -1);
     succeed(oa_tensors_write(context, RUN "/in.safetensors", in, 2, NULL));
     succeed(oa_forward(context, RUN,
                        &(struct oa_forward_request){ .in = RUN "/in.safetensors",
