@@ -30,6 +30,10 @@ pair byte --data.train other.txt --data.tokenizer byte
 pair bpe --data.train text.txt,other.txt --data.tokenizer bpe:280
 pair seed --data.train text.txt,other.txt --data.tokenizer bpe:280 --data.split_seed 5
 pair word --data.train text.txt,other.txt.gz --data.tokenizer word:200
+# What is held out is a part of the key: another fraction, and none.
+pair tenth --data.train text.txt --data.tokenizer byte
+pair third --data.train text.txt --data.tokenizer byte --data.valid_fraction 0.3
+pair whole --data.train text.txt --data.tokenizer byte --data.valid other.txt
 pair apart --data.train text.txt --data.valid other.txt --data.tokenizer bpe:280
 pair test --data.train text.txt --data.test other.txt --data.tokenizer bpe:290
 for folder in memory-bpe files-bpe; do
