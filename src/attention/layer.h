@@ -176,7 +176,10 @@ struct oa_mechanism {
     const char *plain;   /* an attention with defaults, if not the name */
     const char *trial;   /* options to combine with others, if defaults need heads wider than 4 */
     const char *numbers; /* values of integer options to test, "key=1|other=80"; default 3 */
-    double rounding;     /* factor on the tolerance between decoding and whole sequences; 0 = 1 */
+    /* The sum of |terms| of each weight, over the denominator of its row, where weights are sums
+     * that can cancel; NULL: they do not. */
+    enum oa_error (*sizes)(const struct oa_group *g, const struct oa_oracle *in, double *sizes);
+    double rounding; /* factor on the tolerance between decoding and whole sequences; 0 = 1 */
     /* Whether the forward pass is fitted to its input, and the fit constant in the backward pass:
      * then finite differences are no gradients. NULL: never. */
     bool (*fitted)(const struct oa_group *g);

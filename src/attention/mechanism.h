@@ -113,5 +113,9 @@ enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle
                                 double (*log_scale)(const struct oa_group *g, const double *k),
                                 double (*guard)(const struct oa_group *g, double den),
                                 double *weights);
+/* size(q_i, k_j)/guard(Σ_j kernel(q_i, k_j)) in the same way. */
+enum oa_error oa_kernel_sizes(const struct oa_group *g, const struct oa_oracle *in,
+                              oa_kernel *kernel, oa_kernel *size,
+                              double (*guard)(const struct oa_group *g, double den), double *sizes);
 
 #endif

@@ -187,6 +187,8 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 /* Whether weights of both signs are divided by their sum: it can be close to 0, and rounding errors
  * then as large as the result. */
 bool oa_atom_divides_signed(const struct oa_atom *a);
+/* Whether sums are rounded and then raised to a power, and their errors with them. */
+bool oa_atom_raises_rounding(const struct oa_atom *a);
 /* Adds notes, one per line: attention dropout without weights to drop. */
 void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_text *out);
 /* The same, bf16 where rounding decides the result, and states that can grow without bound, for the

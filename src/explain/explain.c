@@ -311,6 +311,11 @@ static void explain_group(struct oa_text *out, int indent, struct oa_explanation
         explain_line(out, indent, "bf16",
                      "ill-conditioned: weights have both signs and are divided by their sum, which "
                      "can be near 0; rounding errors can be as large as the result; train in f32");
+    if (oa_atom_raises_rounding(g->atom))
+        explain_line(
+            out, indent, "bf16",
+            "ill-conditioned: sums are rounded and then raised to a power; rounding errors "
+            "can be as large as the result; train in f32");
     if (!again)
         explain_mechanism(out, indent, m);
     for (int c = 0; c < g->components; c++) {

@@ -26,6 +26,9 @@ const struct oa_case_form *oa_case_form_at(int i); /* NULL past the end */
 struct oa_model_case {
     oa_context *context;
     const struct oa_case_form *form;
+    double noise; /* of the oracle: standard deviation of the errors of weights that are sums of
+                   * cancelling terms, in units of their size (oa_mechanism.sizes); 0: none */
+    uint64_t draw;
     struct oa_attention_case label; /* only setup and specification, for oa_proof_measure */
     struct oa_device *device;
     struct oa_model *model;

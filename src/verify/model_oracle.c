@@ -140,6 +140,24 @@ static void raise_oracle_condition(struct model_oracle *o, const struct oa_layer
     o->condition *= worst;
 }
 
+/* Adds m->noise to the weights of groups that have sizes. */
+static void disturb_oracle_map(const struct model_oracle *o, const struct oa_layer *l,
+                               const struct oa_oracle *in, double *map)
+{
+    long pairs = in->queries * in->keys;
+    for (int i = 0; i < l->groups; i++) {
+        const struct oa_group *g = &l->group[i];
+        long count = g->shape.heads * pairs;
+        double *sizes = g->mechanism->sizes ? oracle_array(o, count) : NULL;
+        struct oa_stream s = oa_stream_child(oa_stream_named(15, g->prefix), o->m->draw);
+        if (!sizes || g->mechanism->sizes(g, in, sizes) != OA_OK)
+            continue;
+        for (long j = 0; j < count; j++)
+            map[g->first_head * pairs + j] +=
+                o->m->noise * sizes[j] * oa_random_normal(s, (uint64_t)j);
+    }
+}
+
 static oa_tensor *oracle_tensor(const struct model_oracle *o, const double *x, long rows, long D)
 {
     struct oa_device *d = o->m->device;
@@ -192,8 +210,11 @@ static double *oracle_attention(struct model_oracle *o, const struct oa_layer *l
     if (oa_layer_without_map(l))
         return layer_output(o, l, &in, positions);
     double *map = oracle_array(o, l->shape.heads * s->n * keys), *y = oracle_array(o, s->n * D);
-    if (!map || !y || oa_layer_weights(l, &in, map) != OA_OK ||
-        oa_layer_apply_map(l, &in, map, y) != OA_OK)
+    if (!map || !y || oa_layer_weights(l, &in, map) != OA_OK)
+        return NULL;
+    if (o->m->noise > 0)
+        disturb_oracle_map(o, l, &in, map);
+    if (oa_layer_apply_map(l, &in, map, y) != OA_OK)
         return NULL;
     raise_oracle_condition(o, l, map, s->n, keys);
     return y;

@@ -294,3 +294,31 @@ enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle
     oa_free(q);
     return e;
 }
+
+static double kernel_guard_one(const struct oa_group *g, double den)
+{
+    (void)g, (void)den;
+    return 1;
+}
+
+enum oa_error oa_kernel_sizes(const struct oa_group *g, const struct oa_oracle *in,
+                              oa_kernel *kernel, oa_kernel *size,
+                              double (*guard)(const struct oa_group *g, double den), double *sizes)
+{
+    long rows = g->shape.heads * in->queries;
+    double *w = oa_alloc(g->context, (size_t)(rows * in->keys) * sizeof *w);
+    enum oa_error e =
+        w ? oa_kernel_weights(g, in, kernel, NULL, kernel_guard_one, w) : OA_NO_MEMORY;
+    if (e == OA_OK)
+        e = oa_kernel_weights(g, in, size, NULL, kernel_guard_one, sizes);
+    for (long r = 0; e == OA_OK && r < rows; r++) {
+        double den = 0;
+        for (long j = 0; j < in->keys; j++)
+            den += w[r * in->keys + j];
+        den = guard ? guard(g, den) : den;
+        for (long j = 0; j < in->keys; j++)
+            sizes[r * in->keys + j] = den == 0 ? 0 : sizes[r * in->keys + j] / den;
+    }
+    oa_free(w);
+    return e;
+}

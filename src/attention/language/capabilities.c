@@ -44,6 +44,11 @@ bool oa_atom_divides_signed(const struct oa_atom *a)
     return (oa_atom_capabilities(a) & (OA_AVERAGES | OA_POSITIVE)) == OA_AVERAGES;
 }
 
+bool oa_atom_raises_rounding(const struct oa_atom *a)
+{
+    return a->mechanism->rounding > 1;
+}
+
 /* ---- notes ---- */
 
 static bool atom_lacks_dropout(const struct oa_atom *a)
@@ -88,6 +93,11 @@ static void spec_precision_notes(const struct oa_spec *s, enum oa_precision prec
             " divides weights of both signs by their sum, which can be close to 0: in bf16, "
             "rounding errors can then be as large as the result; use train.precision = f32.",
             out);
+    if (precision == OA_PRECISION_BF16)
+        spec_add_notes(s, oa_atom_raises_rounding,
+                       " raises rounded sums to a power: in bf16, rounding errors can then be as "
+                       "large as the result; use train.precision = f32.",
+                       out);
 }
 
 /* |β φ(k) φ(k)ᵀ| may exceed 2, and the state then grows with every token. */

@@ -126,6 +126,25 @@ static enum oa_error polynomial_weights(const struct oa_group *g, const struct o
     return oa_kernel_weights(g, in, polynomial_kernel, NULL, polynomial_add_bias, w);
 }
 
+/* A sum of squares of degree 2 adds products of two columns; other degrees are powers of a sum. */
+static double polynomial_size(const struct oa_group *g, const double *q, const double *k, long i,
+                              long j)
+{
+    double sum = 0, size = 0, degree = polynomial_degree_of(g);
+    (void)i, (void)j;
+    for (long c = 0; c < g->shape.head_width; c++) {
+        sum += q[c] * k[c] * polynomial_scale_of(g);
+        size += fabs(q[c] * k[c]) * polynomial_scale_of(g);
+    }
+    return degree > 2 ? degree * pow(fabs(sum), degree - 1) * size : size * size;
+}
+
+static enum oa_error polynomial_sizes(const struct oa_group *g, const struct oa_oracle *in,
+                                      double *sizes)
+{
+    return oa_kernel_sizes(g, in, polynomial_kernel, polynomial_size, polynomial_add_bias, sizes);
+}
+
 /* A bias shares the denominator with the weights; only degree 2 has a form by features. */
 static unsigned polynomial_can_with(const struct oa_atom *a)
 {
@@ -138,8 +157,11 @@ const struct oa_mechanism oa_mechanism_polynomial = {
     .title = "Polynomial attention",
     .citation = "Kacham et al. 2023, arXiv 2310.01655",
     .formula = "w_ij = (τ q_i·k_j)^p, p even, τ = 1/√K; O_i = Σ_j w_ij v_j / (Σ_j w_ij + bias)",
-    .caveats = "Keys that point the opposite way weigh as much as those that point the same way. "
-               "The output does not depend on the length of the query unless there is a bias.",
+    .caveats =
+        "Keys that point the opposite way weigh as much as those that point the same way. "
+        "The output does not depend on the length of the query unless there is a bias. The sums of "
+        "degree 2 lose digits where a query is nearly orthogonal to every visible key: then "
+        "decoding and whole sequences differ by more than usual.",
     .mistakes = "PolySketchFormer's code: adds 1 to the denominator, which is another function "
                 "than the paper's; bias=1 gives it.",
     .cost = "O(n²(K + V)) time, degree 2 at most O(n·K²·V); O(n) memory",
@@ -154,4 +176,5 @@ const struct oa_mechanism oa_mechanism_polynomial = {
     .flops = polynomial_flops,
     .state_numbers = polynomial_state_numbers,
     .weights = polynomial_weights,
+    .sizes = polynomial_sizes,
 };

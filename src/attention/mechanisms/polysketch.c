@@ -117,6 +117,22 @@ static enum oa_error polysketch_weights(const struct oa_group *g, const struct o
     return oa_kernel_weights(g, in, polysketch_kernel, NULL, NULL, w);
 }
 
+static double polysketch_size(const struct oa_group *g, const double *q, const double *k, long i,
+                              long j)
+{
+    double size = 0;
+    (void)i, (void)j;
+    for (long l = 0; l < polysketch_width(g); l++)
+        size += fabs(polysketch_element(g, q, l) * polysketch_element(g, k, l));
+    return size * size;
+}
+
+static enum oa_error polysketch_sizes(const struct oa_group *g, const struct oa_oracle *in,
+                                      double *sizes)
+{
+    return oa_kernel_sizes(g, in, polysketch_kernel, polysketch_size, NULL, sizes);
+}
+
 const struct oa_mechanism oa_mechanism_polysketch = {
     .name = "polysketch",
     .title = "Sketched polynomial attention (PolySketchFormer)",
@@ -139,5 +155,6 @@ const struct oa_mechanism oa_mechanism_polysketch = {
     .flops = polysketch_flops,
     .state_numbers = polysketch_state_numbers,
     .weights = polysketch_weights,
+    .sizes = polysketch_sizes,
     .rounding = 8, /* a sketch is rounded and then raised to the fourth power */
 };
