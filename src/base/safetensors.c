@@ -132,10 +132,10 @@ static enum oa_error tensors_read_type(struct tensors_reading *r, json_t *entry,
             return OA_OK;
         }
     }
-    return oa_fail(
-        r->context, OA_UNSUPPORTED,
-        "%s: tensor %s has the unsupported type %s; convert it to F32, BF16, F64, I32, I64 or U8",
-        r->path, a->name, name);
+    return oa_fail(r->context, OA_UNSUPPORTED,
+                   "%s: tensor %s has the unsupported type %s; convert it to F32, F16, BF16, F64, "
+                   "I32, I64 or U8",
+                   r->path, a->name, name);
 }
 
 /* Sets dims, dim and bytes. */

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <math.h>
 #include <string.h>
 
 enum { NAME = 200, MOST_SHARDS = 10000 };
@@ -466,6 +467,14 @@ static enum oa_error copy_source(const struct oa_weight_files *f, const struct o
             double x = oa_array_value(s->array, oa_family_place(s->row, p, width, i, j));
             oa_real_set(d, host, i * columns + j, factor * x + addend);
         }
+    for (long i = 0; host && i < p->count && oa_status(m->context) == OA_OK; i++)
+        if (!isfinite(oa_real_get(d, host, i)))
+            oa_fail(m->context, OA_FORMAT,
+                    "%s: tensor %s has a value that is not finite%s, at row %ld, column %ld of %s; "
+                    "such a model has no output",
+                    f->shard[s->shard].path, s->name,
+                    s->array->type == OA_F64 ? " in single precision" : "", i / columns,
+                    i % columns, p->name);
     oa_view_close(&v);
     return oa_status(m->context);
 }

@@ -162,13 +162,22 @@ static void set_rotary_scaling(const struct oa_hf_config *h, const struct oa_hf_
         return;
     }
     oa_hf_set(h, "model.rotary_scaling", type);
+    bool all = hf_value(r, "factor") != NULL;
     oa_hf_set_real(h, "model.rotary_factor", oa_hf_real(r, "factor", 1));
-    if (strcmp(type, "linear") == 0)
-        return;
-    oa_hf_set_count(h, "model.rotary_context",
-                    oa_hf_count(r, "original_max_position_embeddings", 8192));
-    oa_hf_set_real(h, "model.rotary_slow", oa_hf_real(r, "low_freq_factor", 1));
-    oa_hf_set_real(h, "model.rotary_fast", oa_hf_real(r, "high_freq_factor", 4));
+    if (strcmp(type, "llama3") == 0) {
+        all = all && hf_value(r, "original_max_position_embeddings") &&
+              hf_value(r, "low_freq_factor") && hf_value(r, "high_freq_factor");
+        oa_hf_set_count(h, "model.rotary_context",
+                        oa_hf_count(r, "original_max_position_embeddings", 8192));
+        oa_hf_set_real(h, "model.rotary_slow", oa_hf_real(r, "low_freq_factor", 1));
+        oa_hf_set_real(h, "model.rotary_fast", oa_hf_real(r, "high_freq_factor", 4));
+    }
+    if (!all)
+        oa_hf_refuse(h, name,
+                     strcmp(type, "linear") == 0
+                         ? "linear needs factor"
+                         : "llama3 needs factor, low_freq_factor, high_freq_factor and "
+                           "original_max_position_embeddings");
 }
 
 /* transformers 5 has all of it in rope_parameters; 4 has rope_theta and rope_scaling, GPT-NeoX
@@ -177,8 +186,13 @@ void oa_hf_set_rotary(const struct oa_hf_config *h, double base, double share)
 {
     const json_t *now = hf_value(h, "rope_parameters"), *scaling = hf_value(h, "rope_scaling");
     struct oa_hf_config r = *h;
+    if (now && !json_is_object(now))
+        refuse_kind(h, "rope_parameters", "an object");
+    if (!now && scaling && !json_is_object(scaling))
+        refuse_kind(h, "rope_scaling", "an object");
     r.root = (json_t *)(uintptr_t)(now ? now : h->root);
-    base = oa_hf_real(&r, "rope_theta", oa_hf_real(h, "rotary_emb_base", base));
+    base = oa_hf_real(&r, "rope_theta",
+                      oa_hf_real(h, "rope_theta", oa_hf_real(h, "rotary_emb_base", base)));
     share = oa_hf_real(&r, "partial_rotary_factor",
                        oa_hf_real(h, "partial_rotary_factor", oa_hf_real(h, "rotary_pct", share)));
     r.root = (json_t *)(uintptr_t)(now ? now : scaling);
@@ -275,4 +289,9 @@ void oa_hf_set_llama(const struct oa_hf_config *h, const struct oa_llama_default
     oa_hf_set_activation(h, "hidden_act", "silu");
     oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", false));
     oa_hf_set_rotary(h, 10000, 1);
+    if (h->options->model_rotary_share != 1)
+        oa_fail(h->context, OA_UNSUPPORTED,
+                "%s: \"partial_rotary_factor\" is %g: transformers turns whole heads in this "
+                "family; remove the key if the model was trained so",
+                h->path, h->options->model_rotary_share);
 }

@@ -43,6 +43,11 @@ static enum oa_error read_family_config(oa_context *c, const char *path, json_t 
     if (!out->family)
         return refuse_family(c, path, type);
     struct oa_hf_config h = { c, path, root, &out->options, 1 };
+    if (json_is_object(json_object_get(root, "quantization_config")))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s: \"quantization_config\": quantised weights are not read; import the "
+                       "model that was quantised",
+                       path);
     oa_options_default(&out->options);
     out->family->read(&h);
     out->query_factor = h.query_factor;
@@ -75,6 +80,16 @@ static enum oa_error read_family(oa_context *c, const struct import_source *from
 
 /* ---- tokenizer.json ---- */
 
+static void add_tokenizer_remedy(oa_context *c)
+{
+    const char *message;
+    char why[1024];
+    oa_last_error(c, &message);
+    snprintf(why, sizeof why, "%s", message);
+    oa_clear_error(c);
+    oa_fail(c, OA_UNSUPPORTED, "%s; move the file away to import the model with ids instead", why);
+}
+
 /* *out stays NULL where there is none. */
 static enum oa_error load_tokenizer(oa_context *c, const struct import_source *from,
                                     struct oa_tokenizer **out)
@@ -82,7 +97,9 @@ static enum oa_error load_tokenizer(oa_context *c, const struct import_source *f
     char path[OA_PATH], *text;
     if (!from->gguf) {
         OA_TRY(oa_path(c, path, from->path, "tokenizer.json"));
-        return oa_file_exists(path) ? oa_tokenizer_load(c, path, out) : OA_OK;
+        if (oa_file_exists(path) && oa_tokenizer_load(c, path, out) == OA_UNSUPPORTED)
+            add_tokenizer_remedy(c);
+        return oa_status(c);
     }
     OA_TRY(oa_gguf_tokenizer(c, from->gguf, &text));
     enum oa_error e = text ? oa_tokenizer_parse(c, from->path, text, strlen(text), out) : OA_OK;

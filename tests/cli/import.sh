@@ -119,6 +119,24 @@ kinds() { # ATTENTION_TYPES ATTENTION
 }
 kinds '[[["global"],1],[["local"],1]]' 'softmax ; local(window=4)'
 kinds '[[["local"],1],[["global","local"],5]]' 'local(window=4) ; softmax'
+refused gpt2 's/"n_layer": 2/"n_layer": 2, "quantization_config": {"bits": 4}/' '"quantization_config": quantised weights are not read'
+rotary() { # MEMBERS, WORDS
+    refused llama "s/\"rope_type\": \"default\"/$1/" "$2"
+}
+rotary '"rope_type": "linear"' '"rope_parameters": .* is not supported: linear needs factor'
+rotary '"rope_type": "llama3", "factor": 8.0' 'llama3 needs factor, low_freq_factor'
+rotary '"rope_type": "default", "partial_rotary_factor": 0.5' '"partial_rotary_factor" is 0.5: transformers turns whole heads'
+refused opt 's/"bos_token_id"/"rope_parameters": 1, "bos_token_id"/;s/"model_type": "opt"/"model_type": "llama"/;s/OPTForCausalLM/LlamaForCausalLM/' '"rope_parameters" is 1; expected an object'
+change gpt2 ''
+printf '\377\377\377\377' | dd of=model/model.safetensors bs=1 seek=$(($(wc -c <model/model.safetensors) - 4)) conv=notrunc 2>dd
+expect 1 import model --out x
+says err 'has a value that is not finite, at row .*such a model has no output'
+change gpt2 ''
+sed -i 's/"normalizer": *null/"normalizer": {"type": "Prepend", "prepend": "_"}/' model/tokenizer.json
+expect 1 import model --out x
+says err 'normalizer "Prepend" is not supported.*; move the file away to import the model with ids instead'
+rm model/tokenizer.json
+expect 0 import model --out moved
 change gpt2 ''
 truncate -s 1000 model/model.safetensors
 expect 1 import model --out x
