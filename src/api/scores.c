@@ -4,6 +4,7 @@
 #include "api/api.h"
 
 #include <math.h>
+#include <string.h>
 
 bool oa_predicts_tokens(const struct oa_workload *w)
 {
@@ -32,8 +33,11 @@ struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *
 
 /* ---- text ---- */
 
+/* Ids that are written as numbers are no text either. */
 static bool has_text(const struct oa_workload *w)
 {
+    if (strcmp(oa_tokenizer_kind_name(w->tokenizer), "ids") == 0)
+        return false;
     for (enum oa_side side = OA_TRAINING; side <= OA_TEST; side++)
         if (oa_workload_side(w, side).characters > 0)
             return true;

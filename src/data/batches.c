@@ -143,7 +143,9 @@ static enum oa_error text_window(void *self, long i, struct oa_batch *out)
         OA_TRY(fill_text_row(b, r, &row));
     }
     *out = text_batch(b, rows);
-    if (b->joined) /* the padding of the last window is after all targets */
+    if (b->windows == 1) /* a text shorter than the context, which can be long */
+        out->length = b->last;
+    if (b->joined || b->windows == 1) /* the padding of the last window is after all targets */
         out->lengths = NULL;
     return OA_OK;
 }

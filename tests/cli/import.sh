@@ -25,6 +25,19 @@ expect 0 train --init run --data.train text.txt --train.steps 2 --train.batch 2 
 expect 0 import "$golden/opt" --out ids
 says out 'there is no tokenizer.json'
 expect 0 generate ids --prompt "1 2 3" --tokens 3
+seq 1 40 | tr '\n' ' ' >ids.txt
+expect 0 eval ids --data ids.txt
+says out '^bits/character  not known: there are token ids and no text$'
+# A context of a million: a text of 40 tokens is no row of a million.
+cp -r "$golden/llama" long
+chmod -R u+w long
+sed -i 's/"max_position_embeddings": 64/"max_position_embeddings": 1000000/' long/config.json
+expect 0 import "$golden/llama" --out short-run
+expect 0 eval short-run --data ids.txt --json
+sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out >loss
+expect 0 import long --out long-run
+expect 0 eval long-run --data ids.txt --json
+sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out | cmp - loss || fail "a longer context has another loss"
 
 # And back: a model that was trained here becomes one of GPT-2, with biases of 0, or of GPT-NeoX.
 expect 0 export run --out hf --json
