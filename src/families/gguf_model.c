@@ -219,16 +219,28 @@ static json_t *split_json(size_t i)
                      "invert", 0, byte_level(false));
 }
 
+/* Element i of an array of strings; NULL after a recorded failure. */
+static json_t *gguf_string_json(oa_context *c, const struct oa_gguf *g, const char *key, long i)
+{
+    size_t length;
+    const char *s = oa_gguf_string_at(g, key, i, &length);
+    json_t *text = s ? json_stringn(s, length) : NULL;
+    if (!text)
+        oa_fail(c, OA_FORMAT, "%s: element %ld of %s is no UTF-8 text; fetch the file again",
+                oa_gguf_path(g), i, key);
+    return text;
+}
+
 static void add_vocabulary(oa_context *c, const struct oa_gguf *g, json_t *vocabulary,
                            json_t *added)
 {
     enum { CONTROL = 3, OWN = 4 };
-    for (long i = 0; i < oa_gguf_count(g, "tokenizer.ggml.tokens"); i++) {
-        size_t length;
-        const char *token = oa_gguf_string_at(g, "tokenizer.ggml.tokens", i, &length);
+    long count = oa_gguf_count(g, "tokenizer.ggml.tokens");
+    for (long i = 0; i < count && oa_status(c) == OA_OK; i++) {
         int type = (int)oa_gguf_number_at(g, "tokenizer.ggml.token_type", i);
-        json_t *text = token ? json_stringn(token, length) : NULL;
-        if (text && json_object_setn_new(vocabulary, token, length, json_integer(i)) != 0)
+        json_t *text = gguf_string_json(c, g, "tokenizer.ggml.tokens", i);
+        if (text && json_object_setn_new(vocabulary, json_string_value(text),
+                                         json_string_length(text), json_integer(i)) != 0)
             oa_fail(c, OA_NO_MEMORY, "no memory for the vocabulary");
         if (text && (type == CONTROL || type == OWN))
             oa_json_append(c, added,
@@ -242,11 +254,9 @@ static void add_vocabulary(oa_context *c, const struct oa_gguf *g, json_t *vocab
 static json_t *merges_json(oa_context *c, const struct oa_gguf *g)
 {
     json_t *merges = json_array();
-    for (long i = 0; i < oa_gguf_count(g, "tokenizer.ggml.merges"); i++) {
-        size_t length;
-        const char *merge = oa_gguf_string_at(g, "tokenizer.ggml.merges", i, &length);
-        oa_json_append(c, merges, merge ? json_stringn(merge, length) : NULL);
-    }
+    long count = oa_gguf_count(g, "tokenizer.ggml.merges");
+    for (long i = 0; i < count && oa_status(c) == OA_OK; i++)
+        oa_json_append(c, merges, gguf_string_json(c, g, "tokenizer.ggml.merges", i));
     return merges;
 }
 
@@ -275,8 +285,10 @@ enum oa_error oa_gguf_tokenizer(oa_context *c, const struct oa_gguf *g, char **o
         "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
         "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", (int)splits[i].whole_words, "vocab",
         vocabulary, "merges", merges_json(c, g));
-    if (root)
+    if (!root)
+        oa_fail(c, OA_FORMAT, "%s: its tokenizer is damaged", oa_gguf_path(g));
+    if (oa_status(c) == OA_OK)
         *out = oa_json_dump(c, root, JSON_COMPACT);
     json_decref(root);
-    return *out ? OA_OK : oa_fail(c, OA_FORMAT, "%s: its tokenizer is damaged", oa_gguf_path(g));
+    return oa_status(c);
 }

@@ -131,10 +131,11 @@ static enum oa_error positions_add_rotary(oa_context *c, const struct positions_
     const struct oa_options *o = b->options;
     long head = oa_head_width(o), width = (long)((double)head * o->model_rotary_share + 1e-9);
     if (o->model_rotary_share == 1 && head % 2)
-        return oa_fail(c, OA_SHAPE,
-                       "rotary positions need an even head width, not %ld: choose model.width and "
-                       "model.heads accordingly",
-                       head);
+        return oa_fail(
+            c, OA_SHAPE,
+            "rotary positions need an even head width, not %ld: choose model.head_width, or "
+            "model.width and model.heads, accordingly",
+            head);
     if (o->model_rotary_scaling == OA_SCALING_LLAMA3 && o->model_rotary_fast > 0 &&
         o->model_rotary_fast <= o->model_rotary_slow)
         return oa_fail(c, OA_ARGUMENT,

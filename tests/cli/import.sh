@@ -179,6 +179,9 @@ expect 0 generate smollm2 --prompt "O Romeo" --tokens 3
 head -c 100000 "$golden/gguf/smollm2.gguf" >cut.gguf
 expect 1 import cut.gguf --out x
 says err 'cut.gguf is truncated: tensor'
+LC_ALL=C sed "s/tokenizer.ggml.tokens\(.\{24\}\)./tokenizer.ggml.tokens\1$(printf '\377')/" "$golden/gguf/smollm2.gguf" >bytes.gguf
+expect 1 import bytes.gguf --out x
+says err 'bytes.gguf: element 0 of tokenizer.ggml.tokens is no UTF-8 text'
 echo "no model" >text.gguf
 expect 1 import text.gguf --out x
 says err 'text.gguf is no GGUF file'
