@@ -176,6 +176,10 @@ static void explain_line(struct oa_text *out, int indent, const char *label, con
 {
     int margin = indent + MARGIN, column = margin;
     oa_text_printf(out, "%*s%-*s", indent, "", MARGIN, label);
+    if (strlen(label) >= MARGIN) {
+        oa_text_printf(out, " ");
+        column++;
+    }
     for (bool first = true; *text; first = false) {
         size_t n = strcspn(text, " ");
         int wide = 0; /* code points */

@@ -10,6 +10,7 @@ fi
 expect 2 list --markdown --json
 says err 'not both'
 expect 0 list
+says out "^  gated-deltanet linear(map=unit, "
 says out '^softmax '
 says out '^  fixed-random  random(frozen)$'
 
