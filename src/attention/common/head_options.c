@@ -263,8 +263,8 @@ enum oa_error oa_head_parameters(struct oa_group *g)
 static struct oa_forget_gates *group_forget_gates(oa_tape *t, const struct oa_group *g,
                                                   const struct oa_layer_input *in)
 {
-    return g->forget ? oa_forget_gates_op(t, oa_linear(t, in->x, g->forget, g->forget_bias), in->batch,
-                                       in->queries)
+    return g->forget ? oa_forget_gates_op(t, oa_linear(t, in->x, g->forget, g->forget_bias),
+                                          in->batch, in->queries)
                      : NULL;
 }
 
