@@ -183,7 +183,7 @@ begin_mpi() {
 
 # Some of the planted mistakes of tests/faults, others with each commit, are noticed by a test.
 faults() {
-    configure build gcc && tools/mutants.sh patches tests/faults 30
+    configure build gcc && tools/mutants.sh patches tests/faults 20
 }
 
 arm64() {
