@@ -31,6 +31,6 @@ says shown '4 of 5 runs.*\[1/1\] softmax: step'
 rm -r one/vary
 on_terminal compare $compare --compare.jobs 1 --out one
 says shown '4 of 5 runs.*\[1/1\] softmax: step'
-on_terminal compare $compare --threads 2 --compare.jobs 2 --out two
+on_terminal compare $compare --train.steps 300 --threads 2 --compare.jobs 2 --out two # a line every 0.2 s
 says shown '[0-9] of 5 runs.*; \[[12]/2\] softmax [0-9]* %'
 ! grep -q '[6-9] of 5' shown || fail "more runs ended than there are"
