@@ -6,7 +6,7 @@
 #include "data/training_rows.h"
 
 /* The rows of the documents in `tokens`, one document after another. The indices of documents are
- * read once; what is kept of them does not grow with their number (OA_DOCUMENT_GROUPS). */
+ * read once; memory does not grow with their number (OA_DOCUMENT_GROUPS). */
 struct oa_document_rows;
 enum { OA_DOCUMENT_GROUPS = 1 << 16 };
 /* OA_ARGUMENT: some of the tokens have no documents. OA_IO, OA_FORMAT: an index cannot be read, or

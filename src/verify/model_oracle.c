@@ -275,17 +275,17 @@ static double *oracle_block(struct model_oracle *o, const struct oa_block *k, do
                          cross = { &k->cross_norm, &k->cross, memory },
                          feed_forward = { &k->ffn_norm, NULL, NULL };
     bool parallel = o->m->model->options.model_parallel;
-    const double *f = oracle_branch_output(o, k, &self, x, s, positions), *beside = NULL;
+    const double *f = oracle_branch_output(o, k, &self, x, s, positions), *branch = NULL;
     if (f && parallel)
-        beside = oracle_branch_output(o, k, &feed_forward, x, s, positions);
+        branch = oracle_branch_output(o, k, &feed_forward, x, s, positions);
     x = oracle_residual(o, &self, x, f, s->n);
     if (x && memory) {
         f = oracle_branch_output(o, k, &cross, x, s, positions);
         x = oracle_residual(o, &cross, x, f, s->n);
     }
     if (x && !parallel)
-        beside = oracle_branch_output(o, k, &feed_forward, x, s, positions);
-    return x ? oracle_residual(o, &feed_forward, x, beside, s->n) : NULL;
+        branch = oracle_branch_output(o, k, &feed_forward, x, s, positions);
+    return x ? oracle_residual(o, &feed_forward, x, branch, s->n) : NULL;
 }
 
 static double *oracle_stack(struct model_oracle *o, const struct oa_stack *stack, double *x,

@@ -121,7 +121,7 @@ static enum oa_error linear_attention_parameters(struct oa_group *g)
     return oa_state_parameters(g);
 }
 
-/* φ of the rows of queries or keys, of which there are `heads`. */
+/* φ of the queries or keys of `heads` heads. */
 static oa_tensor *linear_attention_map(oa_tape *t, const struct oa_group *g, oa_tensor *x,
                                        long heads, struct oa_parameter *map)
 {

@@ -55,8 +55,8 @@ static inline const void *oa_key_row(const struct oa_device *d, const struct oa_
                                      long b, long h, long j, long width, const void *x, long ld)
 {
     long n = oa_key_head(s, h);
-    long apart = (n * s->key_head_rows + j) * width, beside = (b * s->keys + j) * ld + n * width;
-    return oa_act_at(d, x, s->key_head_rows ? apart : beside);
+    long own = (n * s->key_head_rows + j) * width, packed = (b * s->keys + j) * ld + n * width;
+    return oa_act_at(d, x, s->key_head_rows ? own : packed);
 }
 
 static inline long oa_tile_round(long n)
@@ -232,7 +232,7 @@ static inline double oa_sink_logit(const struct oa_device *d, const struct oa_lo
     return a->normaliser == OA_NORMALISE_SINK ? oa_real_get(d, a->sink, h) : -INFINITY;
 }
 
-/* A softmax with running maximum m and sum z of no keys, or of none beside the sink. */
+/* A softmax with running maximum m and sum z of no keys, or of the sink alone. */
 static inline bool oa_softmax_is_empty(double m, double z, double sink)
 {
     return z == 0 || (m == sink && z == 1);
