@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { RESULTS = 3, LOGIT_ROWS = 64 }; /* rows of logits computed at a time */
+enum { RESULTS = 4, LOGIT_ROWS = 64 }; /* rows of logits computed at a time */
 
 struct forward_pass {
     struct oa_trained trained;
@@ -31,7 +31,7 @@ static enum oa_error check_forward_names(const struct forward_pass *f)
     } known[] = { { "input_ids", true },
                   { "lengths", true },
                   { "attention_mask", true },
-                  { "token_type_ids", form->segments },
+                  { "token_type_ids", f->trained.model->segment != NULL },
                   { "decoder_input_ids", two },
                   { "decoder_lengths", two },
                   { "decoder_attention_mask", two } };
@@ -106,7 +106,10 @@ static enum oa_error read_id_rows(struct forward_pass *f, const char *ids, const
 
 static enum oa_error read_segments(struct forward_pass *f)
 {
+    const struct oa_model *m = f->trained.model;
     const struct oa_array *a = oa_tensors_find(f->file, "token_type_ids");
+    if (!a && !m->form.segments)
+        return OA_OK; /* all 0 */
     if (!a)
         return oa_fail(f->trained.context, OA_FORMAT,
                        "%s: tensor token_type_ids is missing; the model tells two texts apart",
@@ -114,8 +117,8 @@ static enum oa_error read_segments(struct forward_pass *f)
     if ((a->type != OA_I32 && a->type != OA_I64) || a->dims != 2 || a->dim[0] != f->in.rows ||
         a->dim[1] != f->in.length)
         return refuse_shape(f, "token_type_ids", "[B, T], as input_ids");
-    f->in.segments =
-        read_integers(f, "token_type_ids", f->in.rows, f->in.length, f->in.lengths, 0, 1);
+    f->in.segments = read_integers(f, "token_type_ids", f->in.rows, f->in.length, f->in.lengths, 0,
+                                   m->segment->dim[0] - 1);
     return oa_status(f->trained.context);
 }
 
@@ -136,7 +139,7 @@ static enum oa_error read_forward_input(struct forward_pass *f)
         OA_TRY(read_id_rows(f, "decoder_input_ids", "decoder_lengths", m->options.model_context,
                             &f->in));
     }
-    return m->form.segments ? read_segments(f) : OA_OK;
+    return m->segment ? read_segments(f) : OA_OK;
 }
 
 /* ---- results ---- */
@@ -184,10 +187,12 @@ static enum oa_error add_hidden(struct forward_pass *f, const char *name,
     return oa_status(f->trained.context);
 }
 
-static enum oa_error add_token_logits(struct forward_pass *f, const oa_tensor *hidden)
+static enum oa_error add_token_logits(struct forward_pass *f, oa_tensor *hidden)
 {
     struct oa_trained *t = &f->trained;
     long vocabulary = t->model->vocabulary;
+    hidden = oa_model_head(&t->tape, t->model, hidden);
+    OA_TRY(oa_status(t->context));
     void *out = add_forward_result(f, "logits", f->in.rows, f->in.length, vocabulary);
     for (long i = 0; out && i < f->in.rows; i++)
         for (long j = 0, n; j < true_length(&f->in, i); j += n) {
@@ -202,25 +207,27 @@ static enum oa_error add_token_logits(struct forward_pass *f, const oa_tensor *h
     return oa_status(t->context);
 }
 
-/* Logits of classes, or a number, for each row. */
-static enum oa_error add_outputs(struct forward_pass *f)
+/* Logits of classes, or a number, for each row; and what the layer of model.head makes of it. */
+static enum oa_error add_outputs(struct forward_pass *f, oa_tensor *hidden)
 {
     struct oa_trained *t = &f->trained;
-    long columns = t->model->output->dim[0], count = f->in.rows * columns;
-    struct oa_batch batch = { .rows = (int)f->in.rows,
-                              .length = (int)f->in.length,
-                              .input = (int32_t *)(uintptr_t)f->in.ids,
-                              .lengths = (int32_t *)(uintptr_t)f->in.lengths,
-                              .segments = (int32_t *)(uintptr_t)f->in.segments };
-    double *values = oa_arena_take(&f->arena, (size_t)count * sizeof *values);
-    void *out = add_forward_result(f, "logits", f->in.rows, 0, columns);
-    if (!values || !out)
-        return OA_NO_MEMORY;
-    oa_tape_reset(&t->tape, false, false, (struct oa_stream){ 0 });
-    OA_TRY(oa_model_outputs(&t->tape, t->model, &batch, values));
-    for (long i = 0; i < count; i++)
-        oa_real_set(t->device, out, i, values[i]);
-    return OA_OK;
+    oa_tensor *x =
+        oa_model_pool(&t->tape, t->model, hidden, f->in.rows, f->in.length, f->in.lengths);
+    x = oa_model_head(&t->tape, t->model, x);
+    OA_TRY(oa_status(t->context));
+    if (t->model->head) {
+        void *pooled = add_forward_result(f, "pooler_output", f->in.rows, 0, x->cols);
+        for (long i = 0; pooled && i < f->in.rows; i++)
+            oa_acts_download(t->device, x->cols, oa_act_at(t->device, x->data, i * x->ld),
+                             result_row(f, pooled, i, x->cols));
+    }
+    long columns = t->model->output->dim[0];
+    const void *logits = oa_model_logits(&t->tape, t->model, x, 0, x->rows);
+    void *out = logits ? add_forward_result(f, "logits", f->in.rows, 0, columns) : NULL;
+    if (out)
+        t->device->ops->download(
+            t->device, (size_t)(f->in.rows * columns) * t->device->numbers.real_size, logits, out);
+    return oa_status(t->context);
 }
 
 static enum oa_error run_forward_pass(struct forward_pass *f)
@@ -235,11 +242,10 @@ static enum oa_error run_forward_pass(struct forward_pass *f)
         OA_TRY(oa_status(t->context));
         OA_TRY(add_hidden(f, "encoder_last_hidden_state", &f->source, memory.x));
     }
-    const oa_tensor *hidden =
-        oa_model_hidden(&t->tape, t->model, &f->in, two ? &memory : NULL, NULL);
+    oa_tensor *hidden = oa_model_hidden(&t->tape, t->model, &f->in, two ? &memory : NULL, NULL);
     OA_TRY(oa_status(t->context));
     OA_TRY(add_hidden(f, "last_hidden_state", &f->in, hidden));
-    return form->output == OA_OUTPUT_TOKENS ? add_token_logits(f, hidden) : add_outputs(f);
+    return form->output == OA_OUTPUT_TOKENS ? add_token_logits(f, hidden) : add_outputs(f, hidden);
 }
 
 /* ---- the command ---- */

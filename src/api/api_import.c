@@ -77,8 +77,7 @@ enum oa_error oa_export(oa_context *c, const char *run, const char *out,
     } else if (e == OA_OK) {
         oa_text_printf(&text, "model       ");
         oa_name_add(&text, out);
-        oa_text_printf(&text, "\nfamily      %s (%s)\n", exported.family->type,
-                       exported.family->class);
+        oa_text_printf(&text, "\nfamily      %s (%s)\n", exported.family->type, exported.class);
     }
     oa_trained_close(&t);
     if (e == OA_OK)

@@ -314,6 +314,14 @@ enum oa_activation {
     OA_ACTIVATION_RELU2,
     OA_ACTIVATION_SILU
 };
+enum oa_head {
+    OA_HEAD_NONE,
+    OA_HEAD_TANH,
+    OA_HEAD_GELU,
+    OA_HEAD_GELU_EXACT,
+    OA_HEAD_RELU,
+    OA_HEAD_SILU
+};
 enum oa_pooling { OA_POOL_CLS, OA_POOL_MEAN, OA_POOL_LAST };
 enum oa_unknown_labels { OA_UNKNOWN_WRONG, OA_UNKNOWN_REFUSED };
 enum oa_data_order { OA_ORDER_RANDOM, OA_ORDER_EPOCH };

@@ -42,20 +42,26 @@ static bool read_attention(struct oa_exported *x, const char *attention)
     return true;
 }
 
+/* What no language model of a family here has; NULL: nothing. */
+static const char *in_the_way_of_decoders(const struct oa_options *o)
+{
+    return o->model_norm != OA_NORM_PRE ? "model.norm"
+           : o->model_embedding_norm    ? "model.embedding_norm"
+           : o->model_output_bias       ? "model.output_bias"
+                                        : NULL;
+}
+
 /* What no family here has; NULL: nothing. */
 static const char *in_the_way_of_all(const struct oa_options *o)
 {
     struct oa_options defaults;
     oa_options_default(&defaults);
-    return o->model_norm != OA_NORM_PRE                               ? "model.norm"
-           : !o->model_norm_gain                                      ? "model.norm_gain"
-           : o->model_embedding_norm                                  ? "model.embedding_norm"
+    return !o->model_norm_gain                                        ? "model.norm_gain"
            : o->model_residual_scale != 1                             ? "model.residual_scale"
            : o->model_scale_embedding                                 ? "model.scale_embedding"
            : o->model_embedding_scale != 1                            ? "model.embedding_scale"
            : o->model_logit_cap > 0                                   ? "model.logit_cap"
            : o->model_output_cap > 0                                  ? "model.output_cap"
-           : o->model_output_bias                                     ? "model.output_bias"
            : o->model_rotary_pairing != defaults.model_rotary_pairing ? "model.rotary_pairing"
            : o->model_rotary_scaling != defaults.model_rotary_scaling ? "model.rotary_scaling"
                                                                       : NULL;
@@ -68,9 +74,15 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
     oa_text_init(&attention, c);
     oa_text_init(&why, c);
     oa_stacks_print(&m->attention, &attention);
-    const char *all = in_the_way_of_all(x->options);
-    if (!oa_is_language_model(&m->form))
-        oa_fail(c, OA_UNSUPPORTED, "only language models are exported");
+    bool encoder = m->form.encoder && !m->form.decoder;
+    const char *all = encoder ? NULL : in_the_way_of_decoders(x->options);
+    all = all ? all : in_the_way_of_all(x->options);
+    if ((!encoder && !oa_is_language_model(&m->form)) || m->form.patch)
+        oa_fail(c, OA_UNSUPPORTED,
+                "language models and encoders of texts are exported; this model is of "
+                "architecture %s with output %s%s",
+                oa_architecture_name(&m->form), oa_output_name(m->form.output),
+                m->form.patch ? ", and reads images" : "");
     else if (!read_attention(x, attention.s ? attention.s : ""))
         oa_fail(c, OA_UNSUPPORTED,
                 "transformers has no %s: softmax and local(window=N) with kv=N are exported",
@@ -78,14 +90,18 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
     else if (all)
         oa_fail(c, OA_UNSUPPORTED, "no family that is exported has this %s", all);
     for (int i = 0; oa_status(c) == OA_OK && !x->family && (f = oa_family_at(i)); i++) {
-        const char *option = f->refuses ? f->refuses(x) : NULL;
-        if (f->refuses && !option)
+        if (!f->refuses || f->encoder != encoder)
+            continue;
+        const char *option = f->refuses(x);
+        if (!option)
             x->family = f;
-        else if (f->refuses)
+        else
             oa_text_printf(&why, "%s%s has not this %s", why.length ? ", " : "", f->type, option);
     }
     if (oa_status(c) == OA_OK && !x->family)
         oa_fail(c, OA_UNSUPPORTED, "no family has the form of this model: %s", why.s);
+    if (x->family)
+        x->class = m->form.output == OA_OUTPUT_TOKENS ? x->family->class : x->family->classifier;
     oa_text_free(&attention);
     oa_text_free(&why);
     return oa_status(c);
@@ -158,6 +174,13 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
         }
         return true;
     }
+    bool segment = strcmp(name, "segment.weight") == 0;
+    if (segment || strcmp(name, "output.bias") == 0) {
+        out->dims = segment ? 2 : 1;
+        out->dim[0] = segment ? 2 : m->vocabulary;
+        out->dim[1] = o->model_width;
+        return true;
+    }
     if (!oa_name_ends(name, ".bias")) /* an output layer that is the embedding */
         return false;
     snprintf(name + strlen(name) - strlen("bias"), sizeof "weight", "weight");
@@ -168,9 +191,9 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
 }
 
 /* The rows of the table that begin a tensor. */
-static bool begins_tensor(const struct oa_model_family *f, const struct oa_family_tensor *row)
+static bool begins_tensor(const struct oa_family_tensor *table, const struct oa_family_tensor *row)
 {
-    for (const struct oa_family_tensor *r = f->tensors; r != row; r++)
+    for (const struct oa_family_tensor *r = table; r != row; r++)
         if (strcmp(r->theirs, row->theirs) == 0 || strcmp(r->ours, row->ours) == 0)
             return false;
     return row->layout != OA_LAYOUT_ZERO;
@@ -184,7 +207,7 @@ struct tensor_list {
     size_t largest; /* bytes */
 };
 
-/* Biases that the model has not are zeros where the family always has them. */
+/* Biases and segments that the model has not are zeros where the family always has them. */
 static void list_tensor(const struct oa_model *m, const struct oa_exported *x,
                         const struct oa_family_tensor *row, long layer, struct tensor_list *l)
 {
@@ -210,17 +233,18 @@ static enum oa_error write_tensors(const struct oa_model *m, const struct oa_exp
 {
     static const char *const metadata[] = { "format", "pt", NULL };
     oa_context *c = m->context;
+    const struct oa_family_tensor *table = oa_family_tensors(x->family, &m->form);
     struct tensor_list l = { 0 };
     long rows = 0, layers = m->options.model_layers;
-    while (x->family->tensors[rows].theirs)
+    while (table[rows].theirs)
         rows++;
     size_t most = (size_t)(rows * layers);
     l.array = oa_alloc(c, most * sizeof *l.array);
     l.maker = oa_alloc(c, most * sizeof *l.maker);
     l.name = oa_alloc(c, most * sizeof *l.name);
     for (long i = 0; oa_status(c) == OA_OK && i < rows; i++) {
-        const struct oa_family_tensor *row = &x->family->tensors[i];
-        if (!begins_tensor(x->family, row))
+        const struct oa_family_tensor *row = &table[i];
+        if (!begins_tensor(table, row))
             continue;
         for (long layer = 0; layer < (strchr(row->theirs, '#') ? layers : 1); layer++)
             list_tensor(m, x, row, layer, &l);
@@ -254,7 +278,7 @@ static enum oa_error write_config(oa_context *c, const struct oa_model *m,
                                   const struct oa_exported *x, const char *out)
 {
     json_t *config = json_object();
-    oa_json_set(c, config, "architectures", json_pack("[s]", x->family->class));
+    oa_json_set(c, config, "architectures", json_pack("[s]", x->class));
     oa_json_set(c, config, "model_type", json_string(x->family->type));
     oa_json_set(c, config, "vocab_size", json_integer(m->vocabulary));
     oa_json_set(c, config, "tie_word_embeddings", json_boolean(m->options.model_tie_output));
@@ -271,17 +295,28 @@ static enum oa_error write_card(const struct oa_model *m, const struct oa_export
     oa_context *c = m->context;
     char path[OA_PATH];
     struct oa_text text;
+    const char *automatic = !x->family->encoder                  ? "AutoModelForCausalLM"
+                            : m->form.output == OA_OUTPUT_TOKENS ? "AutoModelForMaskedLM"
+                                                                 : "AutoModelForSequence"
+                                                                   "Classification";
     oa_text_init(&text, c);
     oa_text_printf(&text,
-                   "---\nlibrary_name: transformers\n---\n\n# %s\n\nA language model of the family "
+                   "---\nlibrary_name: transformers\n---\n\n# %s\n\n%s of the family "
                    "%s with %ld parameters (%ld layers, width %ld, %ld heads, context %ld), "
-                   "exported by Orthant %s from `%s`.\n\n```python\nfrom transformers import "
-                   "AutoModelForCausalLM, AutoTokenizer\nmodel = "
-                   "AutoModelForCausalLM.from_pretrained(\".\")\ntokenizer = "
-                   "AutoTokenizer.from_pretrained(\".\")\n```\n",
-                   strrchr(run, '/') ? strrchr(run, '/') + 1 : run, x->family->type,
+                   "exported by Orthant %s from `%s`.\n\n",
+                   strrchr(run, '/') ? strrchr(run, '/') + 1 : run,
+                   x->family->encoder ? "An encoder" : "A language model", x->family->type,
                    m->store.trainable, m->options.model_layers, m->options.model_width,
                    m->options.model_heads, m->options.model_context, oa_version(), run);
+    oa_text_printf(&text,
+                   "```python\nfrom transformers import %s, AutoTokenizer\nmodel = "
+                   "%s.from_pretrained(\".\")\ntokenizer = "
+                   "AutoTokenizer.from_pretrained(\".\")\n```\n",
+                   automatic, automatic);
+    if (x->family->encoder)
+        oa_text_printf(
+            &text, "\nIt was trained on rows of [CLS] text [SEP], of pairs [CLS] text [SEP] text "
+                   "[SEP]; check that the tokenizer adds these tokens.\n");
     if (oa_path(c, path, out, "README.md") == OA_OK && text.s)
         oa_file_write(c, path, text.s, text.length);
     oa_text_free(&text);
@@ -316,7 +351,7 @@ enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenize
     oa_context *c = m->context;
     char path[OA_PATH];
     struct oa_lock *lock = NULL;
-    *x = (struct oa_exported){ .options = &m->options };
+    *x = (struct oa_exported){ .options = &m->options, .form = &m->form };
     OA_TRY(oa_directory_check(c, out));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         OA_TRY(oa_path(c, path, out, names[i]));

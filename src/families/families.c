@@ -18,6 +18,13 @@ const struct oa_model_family *oa_family_at(int i)
     return i >= 0 && i < (int)(sizeof families / sizeof *families) ? families[i] : NULL;
 }
 
+const struct oa_family_tensor *oa_family_tensors(const struct oa_model_family *f,
+                                                 const struct oa_model_form *form)
+{
+    return form->output != OA_OUTPUT_TOKENS && f->classifier_tensors ? f->classifier_tensors
+                                                                     : f->tensors;
+}
+
 const struct oa_model_family *oa_family_find(const char *type)
 {
     const struct oa_model_family *f;

@@ -50,6 +50,8 @@ struct oa_family_tensor {
 /* A model to be exported. */
 struct oa_exported {
     const struct oa_model_family *family;
+    const char *class; /* of transformers */
+    const struct oa_model_form *form;
     const struct oa_options *options;
     long keys, window; /* heads of keys and values; 0: no window */
 };
@@ -58,10 +60,12 @@ struct oa_model_family {
     const char *type;                       /* "model_type" of config.json */
     const char *prefix;                     /* of tensors, which some files lack: "transformer." */
     const struct oa_family_tensor *tensors; /* the last has theirs NULL */
-    const char *const *ignored;             /* tensors that are passed over; the last is NULL */
-    bool unit_norms;                        /* gains of norms are stored less 1 */
-    bool zero_biases;  /* exporting: it has all biases, those that a model has not are 0 */
-    const char *class; /* of transformers */
+    const struct oa_family_tensor *classifier_tensors; /* of classes and numbers; NULL: none */
+    const char *const *ignored; /* tensors that are passed over; the last is NULL */
+    bool unit_norms;            /* gains of norms are stored less 1 */
+    bool zero_biases;           /* exporting: it has all biases, those that a model has not are 0 */
+    bool encoder;
+    const char *class, *classifier; /* of transformers; classifier: of classes and numbers */
     /* Exporting; NULL: models are not exported as this family. The option in the way, or NULL; and
      * the keys of config.json but those that all families have. */
     const char *(*refuses)(const struct oa_exported *x);
@@ -69,6 +73,9 @@ struct oa_model_family {
     /* Sets model.* and the form; what the model cannot do is refused by the name of the key. */
     void (*read)(struct oa_hf_config *h);
 };
+/* The table for models of this form. */
+const struct oa_family_tensor *oa_family_tensors(const struct oa_model_family *f,
+                                                 const struct oa_model_form *form);
 /* Borrowed; NULL past the end. */
 const struct oa_model_family *oa_family_at(int i);
 /* NULL: unknown. */
@@ -79,7 +86,8 @@ struct oa_weight_files;
 /* Refuses, before reading tensors: absent or damaged files, pickles, a tensor in two shards.
  * query_factor: as read by the family. */
 enum oa_error oa_weight_files_open(oa_context *c, const char *folder,
-                                   const struct oa_model_family *family, double query_factor,
+                                   const struct oa_model_family *family,
+                                   const struct oa_model_form *form, double query_factor,
                                    struct oa_weight_files **out);
 /* The same of a GGUF file, all of whose tensors are read and dequantised. */
 struct oa_gguf;
@@ -109,6 +117,8 @@ struct oa_imported {
     double parameters;   /* trainable */
     double query_factor; /* struct oa_hf_config */
     bool tokenizer;      /* there was one */
+    struct oa_model_form form;
+    struct oa_labels labels; /* of form; freed */
     struct oa_options options;
 };
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,

@@ -18,6 +18,7 @@ static const char weights[] = "model.safetensors", index_name[] = "model.safeten
 struct oa_weight_files {
     oa_context *context;
     const struct oa_model_family *family;
+    const struct oa_family_tensor *table;
     double query_factor;
     struct shard {
         char path[OA_PATH];
@@ -157,22 +158,25 @@ static enum oa_error open_shards(struct oa_weight_files *f, const char *folder)
 }
 
 static enum oa_error new_weight_files(oa_context *c, const struct oa_model_family *family,
-                                      double query_factor, struct oa_weight_files **out)
+                                      const struct oa_family_tensor *table, double query_factor,
+                                      struct oa_weight_files **out)
 {
     struct oa_weight_files *f = *out = oa_alloc(c, sizeof *f);
     if (!f)
         return OA_NO_MEMORY;
     f->context = c;
     f->family = family;
+    f->table = table;
     f->query_factor = query_factor;
     return OA_OK;
 }
 
 enum oa_error oa_weight_files_open(oa_context *c, const char *folder,
-                                   const struct oa_model_family *family, double query_factor,
+                                   const struct oa_model_family *family,
+                                   const struct oa_model_form *form, double query_factor,
                                    struct oa_weight_files **out)
 {
-    OA_TRY(new_weight_files(c, family, query_factor, out));
+    OA_TRY(new_weight_files(c, family, oa_family_tensors(family, form), query_factor, out));
     return open_shards(*out, folder);
 }
 
@@ -180,7 +184,7 @@ enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
                                         const struct oa_model_family *family, double query_factor,
                                         struct oa_weight_files **out)
 {
-    OA_TRY(new_weight_files(c, family, query_factor, out));
+    OA_TRY(new_weight_files(c, family, family->tensors, query_factor, out));
     struct shard *s = (*out)->shard = oa_alloc(c, sizeof *s);
     if (!s)
         return OA_NO_MEMORY;
@@ -229,18 +233,39 @@ static void name_of_layer(const char *pattern, long layer, char out[NAME])
         snprintf(out, NAME, "%s", pattern);
 }
 
-/* With the prefix of the family, or without. */
+/* Conversions of TensorFlow's files have LayerNorm.gamma and LayerNorm.beta. */
+static const struct {
+    const char *now, *once;
+} renamed[] = { { "LayerNorm.weight", "LayerNorm.gamma" }, { "LayerNorm.bias", "LayerNorm.beta" } };
+
+/* The name as it once was, or one of then as it is now. */
+static void rename_norm(const char *name, bool back, char out[NAME])
+{
+    snprintf(out, NAME, "%s", name);
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+        const char *from = back ? renamed[i].now : renamed[i].once,
+                   *to = back ? renamed[i].once : renamed[i].now;
+        if (oa_name_ends(name, from))
+            snprintf(out, NAME, "%.*s%s", (int)(strlen(name) - strlen(from)), name, to);
+    }
+}
+
+/* With the prefix of the family, or without; by the name of now, or of once. */
 static const struct oa_array *find_tensor(const struct oa_weight_files *f, const char *name,
                                           int *shard)
 {
     size_t n = strlen(f->family->prefix);
-    const char *bare = strncmp(name, f->family->prefix, n) == 0 ? name + n : name;
-    for (*shard = 0; *shard < f->shards; ++*shard) {
-        const struct shard *s = &f->shard[*shard];
-        const struct oa_array *a = find_in_shard(s, name);
-        if (a || (a = find_in_shard(s, bare)))
-            return a;
-    }
+    char older[NAME];
+    rename_norm(name, true, older);
+    const char *const names[] = { name, older };
+    for (*shard = 0; *shard < f->shards; ++*shard)
+        for (int i = 0; i < 2; i++) {
+            const struct shard *s = &f->shard[*shard];
+            bool prefixed = strncmp(names[i], f->family->prefix, n) == 0;
+            const struct oa_array *a = find_in_shard(s, names[i]);
+            if (a || (prefixed && (a = find_in_shard(s, names[i] + n))))
+                return a;
+        }
     return NULL;
 }
 
@@ -258,7 +283,7 @@ static bool find_source(const struct oa_weight_files *f, const struct oa_paramet
 {
     bool known = false;
     long layer;
-    for (const struct oa_family_tensor *t = f->family->tensors; t->theirs; t++) {
+    for (const struct oa_family_tensor *t = f->table; t->theirs; t++) {
         if (!tensor_name_matches(t->ours, p->name, &layer))
             continue;
         out->row = t;
@@ -350,14 +375,14 @@ static bool is_used(const struct oa_weight_files *f, const struct oa_model *m,
                     const struct oa_array *a, const char **ours)
 {
     size_t n = strlen(f->family->prefix);
-    char name[NAME];
+    char name[NAME], now[NAME];
     long layer;
+    rename_norm(a->name, false, now);
     *ours = NULL;
-    for (const struct oa_family_tensor *t = f->family->tensors; t->theirs; t++) {
+    for (const struct oa_family_tensor *t = f->table; t->theirs; t++) {
         const char *bare =
             strncmp(t->theirs, f->family->prefix, n) == 0 ? t->theirs + n : t->theirs;
-        if (!tensor_name_matches(t->theirs, a->name, &layer) &&
-            !tensor_name_matches(bare, a->name, &layer))
+        if (!tensor_name_matches(t->theirs, now, &layer) && !tensor_name_matches(bare, now, &layer))
             continue;
         *ours = t->ours;
         name_of_layer(t->ours, layer, name);

@@ -5,7 +5,7 @@
 #ifndef ORTHANT_HF_CONFIG_H
 #define ORTHANT_HF_CONFIG_H
 
-#include "base/base.h"
+#include "model/model.h"
 
 #include <jansson.h>
 
@@ -16,6 +16,8 @@ struct oa_hf_config {
     struct oa_options *options; /* that the family sets */
     double
         query_factor; /* of the projections of queries, where logits are scaled otherwise; or 1 */
+    struct oa_model_form *form; /* that of a language model, unless the family sets another one */
+    struct oa_labels *labels;   /* of the classes, where there are some */
 };
 long oa_hf_count(const struct oa_hf_config *h, const char *key, long fallback);    /* at least 1 */
 double oa_hf_real(const struct oa_hf_config *h, const char *key, double fallback); /* above 0 */
@@ -58,5 +60,17 @@ oa_hf_layer_is oa_hf_never, oa_hf_always;
 /* Whether layer_types says of a layer that it has a window; of older files, which lack it, whether
  * their class gives it one. */
 bool oa_hf_sliding(const struct oa_hf_config *h, long layer, bool older);
+
+/* encoder_config.c */
+
+/* The form and data.task by the class: NAMEForMaskedLM and NAMEForPreTraining, as the same;
+ * NAMEForSequenceClassification and NAMEForImageClassification, with the classes of id2label.
+ * Others are refused. */
+void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name);
+/* The layer before the output: of classes with `activation`, a word of model.head; of tokens with
+ * model.activation and a norm. */
+void oa_hf_set_head(const struct oa_hf_config *h, const char *activation);
+/* What BERT and RoBERTa have in common, all but the positions. */
+void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabulary);
 
 #endif

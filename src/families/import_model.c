@@ -42,13 +42,14 @@ static enum oa_error read_family_config(oa_context *c, const char *path, json_t 
     out->family = oa_family_find(type);
     if (!out->family)
         return refuse_family(c, path, type);
-    struct oa_hf_config h = { c, path, root, &out->options, 1 };
+    struct oa_hf_config h = { c, path, root, &out->options, 1, &out->form, &out->labels };
     if (json_is_object(json_object_get(root, "quantization_config")))
         return oa_fail(c, OA_UNSUPPORTED,
                        "%s: \"quantization_config\": quantised weights are not read; import the "
                        "model that was quantised",
                        path);
     oa_options_default(&out->options);
+    out->form = oa_language_model_form(0);
     out->family->read(&h);
     out->query_factor = h.query_factor;
     return oa_status(c);
@@ -133,12 +134,13 @@ static enum oa_error make_model(struct oa_device *d, const struct import_source 
 {
     oa_context *c = d->context;
     struct oa_weight_files *files = NULL;
-    struct oa_model_form form = oa_language_model_form(oa_tokenizer_size(tok));
+    i->form.vocabulary = oa_tokenizer_size(tok);
     enum oa_error e =
-        from->gguf ? oa_weight_files_read_gguf(c, from->gguf, i->family, i->query_factor, &files)
-                   : oa_weight_files_open(c, from->path, i->family, i->query_factor, &files);
+        from->gguf
+            ? oa_weight_files_read_gguf(c, from->gguf, i->family, i->query_factor, &files)
+            : oa_weight_files_open(c, from->path, i->family, &i->form, i->query_factor, &files);
     if (e == OA_OK)
-        e = oa_model_describe(d, &i->options, &form, m);
+        e = oa_model_describe(d, &i->options, &i->form, m);
     if (e == OA_OK)
         e = oa_family_check(files, *m);
     if (e == OA_OK) {
@@ -225,5 +227,7 @@ enum oa_error oa_import_model(oa_context *c, const char *source, const char *out
     if (e == OA_OK)
         e = import_from(c, &from, out, imported);
     oa_gguf_close(from.gguf);
+    oa_labels_free(&imported->labels);
+    imported->form.labels = NULL;
     return e;
 }

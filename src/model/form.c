@@ -133,6 +133,27 @@ static enum oa_error form_check_pool(oa_context *c, const struct oa_model_form *
     return OA_OK;
 }
 
+/* Of models of one stack, an encoder. */
+static enum oa_error form_check_encoder(oa_context *c, const struct oa_model_form *f,
+                                        const struct oa_options *o)
+{
+    static const char encoders[] = "encoders";
+    bool encoder = f->encoder && !f->decoder;
+    if (!encoder && o->model_head != OA_HEAD_NONE)
+        return form_refuse_option(c, f, "model.head",
+                                  oa_option_word("model.head", (int)o->model_head).s, encoders);
+    if (!encoder && o->model_segments)
+        return form_refuse_number(c, f, "model.segments", (double)o->model_segments, encoders);
+    if (f->segments && o->model_segments == 1)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.segments = 1: pairs of texts need 2, or 0, which means 2 for pairs");
+    if (o->model_head_norm && o->model_head == OA_HEAD_NONE)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.head_norm = true has no effect without model.head: choose its "
+                       "activation, or remove it");
+    return OA_OK;
+}
+
 static enum oa_error form_check_parallel(oa_context *c, const struct oa_model_form *f,
                                          const struct oa_options *o)
 {
@@ -172,6 +193,7 @@ enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
 {
     OA_TRY(form_check_stacks(c, f));
     OA_TRY(form_check_pool(c, f, o));
+    OA_TRY(form_check_encoder(c, f, o));
     OA_TRY(form_check_parallel(c, f, o));
     if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
         return form_refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,

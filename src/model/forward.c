@@ -24,6 +24,14 @@ static oa_tensor *embed_patches(oa_tape *t, const struct embedded_stack *s,
     return oa_linear(t, x, s->patch, NULL);
 }
 
+static const int32_t *no_segments(oa_tape *t, long tokens)
+{
+    int32_t *out = oa_tape_take_host(t, (size_t)tokens * sizeof *out);
+    if (out)
+        memset(out, 0, (size_t)tokens * sizeof *out);
+    return out;
+}
+
 static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
                                 const struct embedded_stack *s, const struct oa_sequences *in,
                                 const struct oa_memory *memory, const struct oa_stack_state *state,
@@ -31,12 +39,15 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
 {
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
-    long first = state ? state->self[0]->tokens : 0;
+    long first = state ? state->self[0]->tokens : 0, tokens = in->rows * in->length;
+    const int32_t *segments = !s->segment    ? NULL
+                              : in->segments ? in->segments
+                                             : no_segments(t, tokens);
     oa_tape_at(t, NULL, "embedding", -1);
     struct oa_embedding_tables tables = { s->embedding, p->table, s->segment,
                                           oa_embedding_factor(o), embed_patches(t, s, in) };
-    struct oa_stack_input x = { .x = oa_embed(t, in->ids, in->segments, in->rows * in->length,
-                                              in->length, first, &tables, o->model_dropout),
+    struct oa_stack_input x = { .x = oa_embed(t, in->ids, segments, tokens, in->length, first,
+                                              &tables, o->model_dropout),
                                 .memory = memory ? memory->x : NULL,
                                 .batch = in->rows,
                                 .length = in->length,
@@ -137,7 +148,7 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
                                .length = b->length,
                                .ids = b->input,
                                .lengths = b->lengths,
-                               .segments = m->form.segments ? b->segments : NULL,
+                               .segments = b->segments,
                                .words = b->words,
                                .pixels = b->pixels };
     struct oa_sequences source = { .rows = b->rows,
@@ -158,18 +169,41 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
     return memory.x ? oa_model_hidden(t, m, &in, &memory, NULL) : NULL;
 }
 
-/* ---- pooling: a row for each sequence (model.pool) ---- */
+/* ---- between the hidden states and the output layer ---- */
 
-static oa_tensor *forward_pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
-                               const struct oa_batch *b)
+oa_tensor *oa_model_pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden, long rows,
+                         long length, const int32_t *lengths)
 {
     if (m->options.model_pool == OA_POOL_MEAN)
-        return oa_mean_rows(t, hidden, b->length, b->lengths);
+        return oa_mean_rows(t, hidden, length, lengths);
     bool last = m->options.model_pool == OA_POOL_LAST;
-    int32_t *index = oa_tape_take_host(t, (size_t)b->rows * sizeof *index);
-    for (int i = 0; index && i < b->rows; i++)
-        index[i] = i * b->length + (!last ? 0 : b->lengths ? b->lengths[i] - 1 : b->length - 1);
-    return index ? oa_choose_rows(t, hidden, index, b->rows) : NULL;
+    int32_t *index = oa_tape_take_host(t, (size_t)rows * sizeof *index);
+    for (long i = 0; index && i < rows; i++)
+        index[i] = (int32_t)(i * length + (!last ? 0 : (lengths ? lengths[i] : length) - 1));
+    return index ? oa_choose_rows(t, hidden, index, rows) : NULL;
+}
+
+oa_tensor *oa_model_head(oa_tape *t, const struct oa_model *m, oa_tensor *hidden)
+{
+    static const enum oa_unary activation[] = { [OA_HEAD_GELU] = OA_UNARY_GELU,
+                                                [OA_HEAD_GELU_EXACT] = OA_UNARY_GELU_EXACT,
+                                                [OA_HEAD_RELU] = OA_UNARY_RELU,
+                                                [OA_HEAD_SILU] = OA_UNARY_SILU };
+    enum oa_head kind = m->options.model_head;
+    oa_tensor *same;
+    if (!hidden || !m->head)
+        return hidden;
+    oa_tape_at(t, NULL, "the head", -1);
+    oa_tensor *x = oa_linear(t, hidden, m->head, m->head_bias);
+    x = kind == OA_HEAD_TANH ? oa_tanh(t, x) : oa_activate(t, x, activation[kind]);
+    return m->options.model_head_norm ? oa_residual_norm_op(t, x, NULL, 0, 1, &m->head_norm, &same)
+                                      : x;
+}
+
+static oa_tensor *forward_pooled(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
+                                 const struct oa_batch *b)
+{
+    return oa_model_head(t, m, oa_model_pool(t, m, hidden, b->rows, b->length, b->lengths));
 }
 
 /* ---- loss ---- */
@@ -194,7 +228,9 @@ oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batc
                             const int32_t **targets)
 {
     oa_tensor *hidden = batch_hidden(t, m, batch);
-    return hidden ? select_target_rows(t, hidden, batch->target, targets) : NULL;
+    if (hidden)
+        hidden = select_target_rows(t, hidden, batch->target, targets);
+    return oa_model_head(t, m, hidden);
 }
 
 static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *b,
@@ -208,6 +244,8 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
     else if (few) /* the plan device */
         hidden =
             oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
+    hidden = oa_model_head(t, m, hidden);
+    oa_tape_at(t, NULL, "the output layer", -1);
     return oa_linear_loss_op(t, hidden, m->output, m->output_bias, targets);
 }
 
@@ -217,15 +255,16 @@ static double forward_loss(oa_tape *t, struct oa_model *m, const struct oa_batch
     oa_tensor *hidden = batch_hidden(t, m, batch);
     if (!hidden)
         return 0;
-    oa_tape_at(t, NULL, "the output layer", -1);
     if (m->form.output == OA_OUTPUT_TOKENS)
         return forward_token_loss(t, m, batch, hidden, targets);
     if (m->form.output == OA_OUTPUT_CLASSES)
         targets->id = batch->label;
     else
         targets->value = batch->value;
-    return oa_linear_loss_op(t, forward_pool(t, m, hidden, batch), m->output, m->output_bias,
-                             targets);
+    oa_tape_at(t, NULL, "pooling", -1);
+    hidden = forward_pooled(t, m, hidden, batch);
+    oa_tape_at(t, NULL, "the output layer", -1);
+    return oa_linear_loss_op(t, hidden, m->output, m->output_bias, targets);
 }
 
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale)
@@ -273,7 +312,7 @@ static enum oa_error forward_read_outputs(oa_tape *t, struct oa_model *m,
                                           const struct oa_batch *batch, oa_tensor *hidden,
                                           double *out)
 {
-    oa_tensor *pooled = hidden ? forward_pool(t, m, hidden, batch) : NULL;
+    oa_tensor *pooled = hidden ? forward_pooled(t, m, hidden, batch) : NULL;
     const void *rows = pooled ? oa_model_logits(t, m, pooled, 0, pooled->rows) : NULL;
     OA_TRY(oa_status(m->context));
     long count = batch->rows * m->output->dim[0];

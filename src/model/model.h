@@ -11,8 +11,9 @@
  * does the source unless model.share_embeddings is. Image patches are embedded by a linear map of
  * their pixels (Dosovitskiy et al. 2021), with the embedding of their id as its bias. Parameter
  * names: embedding.weight, source_embedding.weight, segment.weight, patch.weight, position.weight,
- * rotary.cosine, rotary.sine, those of the stacks, output.weight, output.bias of models of tokens
- * that have them, classifier.weight, classifier.bias of others. With two
+ * rotary.cosine, rotary.sine, those of the stacks, head.weight, head.bias, head.norm.weight,
+ * head.norm.bias (model.head), output.weight, output.bias of models of tokens that have them,
+ * classifier.weight, classifier.bias of others. With two
  * stacks, position tables are prefixed with the role: encoder.position.weight. */
 #ifndef ORTHANT_MODEL_H
 #define ORTHANT_MODEL_H
@@ -28,7 +29,7 @@ struct oa_model_form {
     long vocabulary;     /* of the tokenizer, with special tokens; shared by source and target */
     long classes;        /* OA_OUTPUT_CLASSES */
     char *const *labels; /* [classes] names of the classes, borrowed; NULL: unknown */
-    bool segments;       /* segment embedding (text pairs) */
+    bool segments;       /* pairs of texts: at least two segments (model.segments) */
     long patch;          /* image encoder: pixels per patch; else 0 */
 };
 struct oa_model_form oa_language_model_form(long vocabulary);
@@ -79,8 +80,10 @@ struct oa_model {
     struct oa_parameter *patch;            /* [D, pixels], image encoders; else NULL */
     struct oa_parameter *source_embedding; /* `embedding` if shared */
     struct oa_positions positions, source_positions;
-    struct oa_parameter *output;      /* [outputs, D]; `embedding` if tied */
-    struct oa_parameter *output_bias; /* or NULL */
+    struct oa_parameter *head, *head_bias; /* [D, D], [D] (model.head), or NULL */
+    struct oa_norm head_norm;              /* model.head_norm */
+    struct oa_parameter *output;           /* [outputs, D]; `embedding` if tied */
+    struct oa_parameter *output_bias;      /* or NULL */
     const struct oa_attention_hook
         *hook; /* called after each attention layer of a forward pass; or NULL */
 };
@@ -109,7 +112,7 @@ struct oa_sequences {
     long rows, length;
     const int32_t *ids;      /* [rows, length] */
     const int32_t *lengths;  /* [rows] true lengths; NULL: no padding */
-    const int32_t *segments; /* [rows, length]; with form.segments */
+    const int32_t *segments; /* [rows, length], or NULL: all 0 */
     const int32_t *words;    /* [rows, length] word numbers, or NULL */
     const uint8_t *pixels;   /* [rows, length, form.patch]; with form.patch */
 };
@@ -129,6 +132,12 @@ oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_seque
  * memories. Batch invariant: a row has the same bits as alone. */
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                 const struct oa_stack_state *rows);
+/* The last hidden states, or pooled rows of them, as the output layer reads them: through the layer
+ * of model.head, if there is one. */
+oa_tensor *oa_model_head(oa_tape *t, const struct oa_model *m, oa_tensor *hidden);
+/* A row for each sequence (model.pool). lengths NULL: no padding. */
+oa_tensor *oa_model_pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden, long rows,
+                         long length, const int32_t *lengths);
 /* Sum over the batch of −log p(target), −log p(class) in nats, or of squared errors. If the tape
  * records, also the gradient of scale times it up to the last hidden states; oa_tape_backward does
  * the rest. In training with train.label_smoothing. Models with an encoder compute logits only for
@@ -141,8 +150,8 @@ struct oa_row_loss {
 };
 double oa_model_row_losses(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                            struct oa_row_loss *out);
-/* Hidden states of the positions with a target, and the targets [rows]. NULL: none, or a failure.
- */
+/* Inputs of the output layer at the positions with a target, and the targets [rows]. NULL: none,
+ * or a failure. */
 oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                             const int32_t **targets);
 /* Logits of the classes [rows, classes], or the numbers [rows]. */
@@ -155,7 +164,8 @@ enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
 /* ---- scoring (scoring.c) ---- */
 
 /* Logits of tokens, real [rows, vocabulary], or classifier outputs, real [rows, classes or 1], of
- * `rows` hidden states from `first` on; in the tape's memory. NULL after a failure. */
+ * `rows` hidden states from `first` on, behind oa_model_head; in the tape's memory. NULL after a
+ * failure. */
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                             long first, long rows);
 /* hit [number of targets in the batch], in their order: 1 where the target is the most likely token

@@ -83,6 +83,23 @@ static enum oa_error model_add_decoder(struct oa_model *m)
     return oa_stack_open(m->context, &shape, &m->store, &m->decoder);
 }
 
+static void model_add_head(struct oa_model *m)
+{
+    const struct oa_options *o = &m->options;
+    struct oa_store *s = &m->store;
+    bool biases = o->model_bias == OA_BIASES_ALL;
+    m->head = oa_add_matrix(s, "head.weight", o->model_width, o->model_width,
+                            1 / sqrt((double)o->model_width));
+    if (biases)
+        m->head_bias = oa_add_vector(s, "head.bias", o->model_width, OA_INIT_ZERO);
+    m->head_norm = (struct oa_norm){ .rms = o->model_norm_kind == OA_NORM_RMS,
+                                     .epsilon = o->model_norm_epsilon };
+    if (o->model_head_norm && o->model_norm_gain)
+        m->head_norm.gain = oa_add_vector(s, "head.norm.weight", o->model_width, OA_INIT_ONE);
+    if (m->head_norm.gain && !m->head_norm.rms && biases)
+        m->head_norm.bias = oa_add_vector(s, "head.norm.bias", o->model_width, OA_INIT_ZERO);
+}
+
 static enum oa_error model_register(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
@@ -92,8 +109,9 @@ static enum oa_error model_register(struct oa_model *m)
     OA_TRY(
         oa_stacks_parse(m->context, o->model_attention, oa_form_stacks(&m->form), &m->attention));
     m->embedding = model_add_embedding(m, "embedding.weight", m->vocabulary);
-    if (m->form.segments)
-        m->segment = model_add_embedding(m, "segment.weight", 2);
+    if (m->form.segments || o->model_segments)
+        m->segment =
+            model_add_embedding(m, "segment.weight", o->model_segments ? o->model_segments : 2);
     if (m->form.patch)
         /* LeCun normal initialisation, as in flax and timm. */
         m->patch = oa_add_matrix(&m->store, "patch.weight", o->model_width, m->form.patch,
@@ -108,6 +126,8 @@ static enum oa_error model_register(struct oa_model *m)
         struct oa_stack_shape shape = model_stack_shape(m, OA_STACK_ENCODER);
         OA_TRY(oa_stack_open(m->context, &shape, &m->store, &m->encoder));
     }
+    if (o->model_head != OA_HEAD_NONE)
+        model_add_head(m);
     if (m->form.output == OA_OUTPUT_TOKENS) {
         m->output = o->model_tie_output ? m->embedding
                                         : oa_add_matrix(&m->store, "output.weight", m->vocabulary,
@@ -115,8 +135,7 @@ static enum oa_error model_register(struct oa_model *m)
         if (o->model_output_bias)
             m->output_bias = oa_add_vector(&m->store, "output.bias", m->vocabulary, OA_INIT_ZERO);
     } else {
-        /* A linear map of the pooled row, always with a bias; without BERT's tanh pooler, as in the
-         * Vision Transformer. */
+        /* A linear map of the pooled row, always with a bias. */
         long outputs = m->form.output == OA_OUTPUT_CLASSES ? m->form.classes : 1;
         m->output = oa_add_matrix(&m->store, "classifier.weight", outputs, o->model_width,
                                   OA_EMBEDDING_DEVIATION);

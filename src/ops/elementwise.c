@@ -62,6 +62,39 @@ oa_tensor *oa_relu(oa_tape *t, oa_tensor *x)
     return oa_activate(t, x, OA_UNARY_RELU);
 }
 
+/* dx = dy − dy·y² */
+static void tanh_backward(oa_tape *t, void *saved)
+{
+    const struct elementwise_op *m = saved;
+    struct oa_device *d = t->device;
+    long n = m->x->rows * m->x->cols;
+    const void *dy = oa_gradient_of(t, m->y);
+    void *dx = dy ? oa_gradient_begin(t, m->x) : NULL,
+         *product = dx ? oa_tape_take(t, (size_t)n * d->numbers.act_size) : NULL;
+    if (product) {
+        d->ops->binary(d, OA_BINARY_PRODUCT, n, 1, m->y->data, m->y->data, product);
+        d->ops->binary(d, OA_BINARY_PRODUCT, n, -1, dy, product, product);
+        d->ops->binary(d, OA_BINARY_ADD, n, 1, dy, product, dx);
+    }
+    oa_gradient_end(t, m->x, dx);
+}
+
+/* As reals, whose soft cap at 1 it is. */
+oa_tensor *oa_tanh(oa_tape *t, oa_tensor *x)
+{
+    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
+    struct oa_device *d = t->device;
+    long n = m ? x->rows * x->cols : 0;
+    void *real = m ? oa_tape_take(t, (size_t)n * d->numbers.real_size) : NULL;
+    if (!real)
+        return NULL;
+    d->ops->real_from_act(d, n, x->data, real);
+    d->ops->soft_cap(d, n, 1, real);
+    d->ops->act_from_real(d, n, real, m->y->data);
+    oa_record(t, tanh_backward, m);
+    return m->y;
+}
+
 /* ---- gated activations: x is the gate ---- */
 
 static void gated_backward(oa_tape *t, void *saved)

@@ -258,6 +258,7 @@ oa_tensor *oa_transform_op(oa_tape *t, oa_tensor *x, const struct oa_parameter *
 oa_tensor *oa_activate(oa_tape *t, oa_tensor *x, enum oa_unary kind);
 oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x); /* in its tanh form (kernels.h) */
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x);
+oa_tensor *oa_tanh(oa_tape *t, oa_tensor *x);
 /* f(gate)·up, elementwise; both are contiguous. */
 oa_tensor *oa_gated(oa_tape *t, oa_tensor *gate, oa_tensor *up, enum oa_unary kind);
 oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads);
@@ -333,7 +334,7 @@ oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, doub
 /* y[t] = dropout(factor·table[id] + position + segment + rest); `position`, `segment` and `rest`
  * may be NULL. */
 struct oa_embedding_tables {
-    struct oa_parameter *table, *position, *segment; /* [vocabulary, D], [N, D], [2, D] */
+    struct oa_parameter *table, *position, *segment; /* [vocabulary, D], [N, D], [·, D] */
     double factor;
     oa_tensor *rest; /* [tokens, D], contiguous */
 };

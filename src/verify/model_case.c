@@ -10,11 +10,12 @@ enum { N = 7 }; /* model.context: one more than the rows have */
  * for central differences. */
 static const struct oa_case_form forms[] = {
     { "encoder of classes, CLS", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_CLASSES,
-      true, true, "model.bias=true" },
+      true, true, "model.bias=true model.head=tanh" },
     { "encoder of masked tokens", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_TOKENS,
       false, true,
       "model.norm=post model.position=none model.embedding_norm=true model.activation=gelu-exact "
-      "model.norm_epsilon=1e-3 model.bias=true model.output_bias=true" },
+      "model.norm_epsilon=1e-3 model.bias=true model.output_bias=true model.head=gelu-exact "
+      "model.head_norm=true model.segments=3" },
     { "encoder of an encoder-decoder", OA_STACK_ENCODER, OA_MODE_BOTH, true, true, OA_OUTPUT_TOKENS,
       false, true,
       "train.label_smoothing=0.1 model.share_embeddings=false model.encoder_layers=1 "
@@ -38,7 +39,7 @@ static const struct oa_case_form forms[] = {
     { "encoder of a number, mean", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_NUMBER,
       false, true,
       "model.pool=mean model.norm=both model.norm_epsilon=0.01 model.activation=relu "
-      "model.ffn_gate=true" },
+      "model.ffn_gate=true model.head=silu model.head_norm=true" },
 };
 
 const struct oa_case_form *oa_case_form_at(int i)

@@ -57,8 +57,8 @@ static double *oracle_embedding(const struct model_oracle *o, const struct oracl
     memset(x, 0, (size_t)(s->n * D) * sizeof *x);
     add_table_rows(x, e, s->ids, s->n, D, factor);
     add_table_rows(x, p, NULL, s->n, D, 1);
-    if (s->segments)
-        add_table_rows(x, segment, s->segments, s->n, D, 1);
+    for (long i = 0; segment && i < s->n * D; i++)
+        x[i] += segment[(s->segments ? s->segments[i / D] : 0) * D + i % D];
     return x;
 }
 
@@ -100,9 +100,9 @@ static double *oracle_linear(const struct model_oracle *o, const double *x, long
     return y;
 }
 
-static double oracle_activation(const struct model_oracle *o, double x)
+static double oracle_activation(enum oa_activation kind, double x)
 {
-    switch (o->m->model->options.model_activation) {
+    switch (kind) {
     case OA_ACTIVATION_GELU_EXACT:
         return 0.5 * x * erfc(-x / sqrt(2));
     case OA_ACTIVATION_RELU:
@@ -231,10 +231,11 @@ struct oracle_branch {
 static double *oracle_feed_forward(const struct model_oracle *o, const struct oa_block *block,
                                    const double *x, long n)
 {
+    enum oa_activation kind = o->m->model->options.model_activation;
     double *h = oracle_linear(o, x, n, block->in, block->in_bias);
     const double *gate = block->gate ? oracle_linear(o, x, n, block->gate, block->gate_bias) : NULL;
     for (long i = 0; h && i < n * block->in->dim[0]; i++)
-        h[i] = gate ? oracle_activation(o, gate[i]) * h[i] : oracle_activation(o, h[i]);
+        h[i] = gate ? oracle_activation(kind, gate[i]) * h[i] : oracle_activation(kind, h[i]);
     return h ? oracle_linear(o, h, n, block->out, block->out_bias) : NULL;
 }
 
@@ -302,6 +303,24 @@ static double *oracle_stack(struct model_oracle *o, const struct oa_stack *stack
 
 /* ---- losses ---- */
 
+/* norm(f(x Wᵀ + b)), or x where the model has no such layer. */
+static double *oracle_head(const struct model_oracle *o, double *x, long n)
+{
+    static const enum oa_activation activation[] = { [OA_HEAD_GELU] = OA_ACTIVATION_GELU,
+                                                     [OA_HEAD_GELU_EXACT] =
+                                                         OA_ACTIVATION_GELU_EXACT,
+                                                     [OA_HEAD_RELU] = OA_ACTIVATION_RELU,
+                                                     [OA_HEAD_SILU] = OA_ACTIVATION_SILU };
+    const struct oa_model *model = o->m->model;
+    enum oa_head kind = model->options.model_head;
+    if (!x || kind == OA_HEAD_NONE)
+        return x;
+    double *y = oracle_linear(o, x, n, model->head, model->head_bias);
+    for (long i = 0; y && i < n * model->options.model_width; i++)
+        y[i] = kind == OA_HEAD_TANH ? tanh(y[i]) : oracle_activation(activation[kind], y[i]);
+    return y && model->options.model_head_norm ? oracle_norm(o, y, n, &model->head_norm) : y;
+}
+
 /* −Σ q log p of one row of logits, q = (1 − ε)·target + ε/V. */
 static double oracle_cross_entropy(const double *logits, long count, long target, double smoothing)
 {
@@ -316,14 +335,16 @@ static double oracle_cross_entropy(const double *logits, long count, long target
     return loss;
 }
 
-static double oracle_token_loss(const struct model_oracle *o, const double *hidden,
-                                const int32_t *target, long n, double smoothing)
+static double oracle_token_loss(const struct model_oracle *o, double *hidden, const int32_t *target,
+                                long n, double smoothing)
 {
     const struct oa_model *model = o->m->model;
     const struct oa_options *options = &model->options;
+    const double *x = oracle_head(o, hidden, n);
     double *logits =
-        oracle_linear(o, hidden, n, options->model_tie_output ? model->embedding : model->output,
-                      model->output_bias);
+        x ? oracle_linear(o, x, n, options->model_tie_output ? model->embedding : model->output,
+                          model->output_bias)
+          : NULL;
     double sum = 0, cap = options->model_output_cap;
     for (long i = 0; logits && cap > 0 && i < n * model->vocabulary; i++)
         logits[i] = cap * tanh(logits[i] / cap);
@@ -354,7 +375,7 @@ static double oracle_class_loss(const struct model_oracle *o, const double *hidd
                                 long row, double smoothing)
 {
     const struct oa_model *model = o->m->model;
-    const double *x = oracle_pooled(o, hidden, n);
+    const double *x = oracle_head(o, oracle_pooled(o, hidden, n), 1);
     const double *logits = x ? oracle_linear(o, x, 1, model->output, model->output_bias) : NULL;
     if (!logits)
         return NAN;

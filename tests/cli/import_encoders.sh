@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# import and export of encoders: what is trained here comes back with the same loss, what is imported is used, what no class has is refused.
+. "$2/tests/cli/common"
+
+golden=$source/tests/golden-hf
+head -c 40000 "$source/data/tinyshakespeare.txt" >text.txt
+awk 'BEGIN { srand(7); for (i = 0; i < 200; i++) { c = rand() < 0.5; print (c ? "yes" : "no") "\t" (c ? "good" : "bad") " word " i } }' >rows.tsv
+small="--model.layers 2 --model.width 32 --model.context 32 --train.batch 8 --train.steps 12 --data.tokenizer bpe:300 --quiet"
+loss() { # RUN DATA
+    expect 0 eval "$1" --data "$2" --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out
+}
+comes_back() { # RUN DATA
+    expect 0 export "$1" --out "$1-hf"
+    says out 'family      bert'
+    expect 0 import "$1-hf" --out "$1-back"
+    printf '%s %s\n' "$(loss "$1" "$2")" "$(loss "$1-back" "$2")" |
+        awk '{ exit !($1 > 0.1 && ($1 - $2) ^ 2 < 1e-10) }' || fail "$1 came back with another loss"
+}
+expect 0 train $small --task mlm --preset bert --model.head gelu-exact --model.head_norm true --data.train text.txt --out masked
+comes_back masked text.txt
+says masked-hf/README.md AutoModelForMaskedLM
+expect 0 train $small --task classify --preset bert --model.head tanh --model.pool cls --data.train rows.tsv --out classes
+comes_back classes rows.tsv
+says classes-hf/config.json '"1": "yes"'
+says classes-hf/README.md AutoModelForSequenceClassification
+cut -f 2 rows.tsv >words.txt
+expect 0 classify classes <words.txt
+mv out labels
+expect 0 classify classes-back <words.txt
+same out labels
+# Trained further, with another attention and with more options of the block; for another task.
+expect 0 train --init masked-back --task mlm --data.train text.txt --train.steps 4 --train.batch 4 --model.attention "softmax ; orthogonal" --quiet --out on
+says on/config.json '"head": "gelu-exact"'
+says on/init.json '"tensor": "head.norm.weight"'
+expect 0 train --init masked-back --task classify --data.train rows.tsv --train.steps 4 --train.batch 4 --model.head tanh --model.head_norm false --quiet --out other
+says other/init.json '"tensor": "segment.weight"'
+expect 0 inspect classes-back --text "good word" --out maps.html
+
+# What BERT has not.
+not_bert() { # OPTION VALUE, the option that is named
+    expect 0 train $small --task mlm --preset bert --model.head gelu-exact --model.head_norm true --data.train text.txt "$1" "$2" --out other-"$2"
+    expect 1 export other-"$2" --out x
+    says err "bert has not this ${3:-${1#--}}"
+    [ ! -e x ] || fail "a refused model left a folder"
+}
+not_bert --model.head tanh
+not_bert --model.norm pre
+not_bert --model.position rotary
+not_bert --model.embedding_norm false
+expect 0 train $small --task classify --preset bert --model.head tanh --model.pool mean --data.train rows.tsv --out mean
+expect 1 export mean --out x
+says err 'bert has not this model.pool'
+
+# What is not read, and options without an effect.
+refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
+    rm -rf model
+    cp -r "$golden/$1" model
+    chmod -R u+w model
+    sed -i "$2" model/config.json
+    expect 1 import model --out x
+    says err "$3"
+    [ ! -e x ] || fail "a refused model left a folder"
+}
+refused bert-cls 's/ForSequenceClassification/ForTokenClassification/' '"architectures": .*ForTokenClassification.* is not supported: of this family ForMaskedLM and'
+refused bert-cls 's/"is_decoder": false/"is_decoder": true/' '"is_decoder": true is not supported'
+refused bert-cls 's/"is_decoder": false/"position_embedding_type": "relative_key"/' '"position_embedding_type": "relative_key" is not supported'
+refused bert-cls 's/"is_decoder": false/"problem_type": "multi_label_classification"/' '"problem_type": .*: one of several classes, or one number, is'
+refused bert-cls 's/"1": "LABEL_1"/"7": "LABEL_1"/' '"id2label": .*: a name for each number from 0 on is'
+refused bert-cls 's/,$/&/; /"2": "LABEL_2"/d; s/"1": "LABEL_1",/"1": "LABEL_1"/' 'tensor classifier.weight has 2 dimensions, the first of 3; config.json needs \[2, 40\]'
+refused bert-mlm 's/"type_vocab_size": 2/"type_vocab_size": 3/' 'token_type_embeddings.weight has 2 dimensions, the first of 2'
+wrong() { # STATUS WORDS OPTION...
+    code=$1 sentence=$2
+    shift 2
+    expect "$code" train $small --data.train text.txt --out none "$@"
+    says err "$sentence"
+}
+wrong 2 'model.head = tanh applies to encoders only' --model.head tanh
+wrong 2 'model.segments = 2 applies to encoders only' --model.segments 2
+wrong 2 'model.head_norm = true has no effect without model.head' --task mlm --model.head_norm true
+
+# Numbers of tokens have no [CLS].
+expect 0 import "$golden/bert-mlm" --out ids
+seq 1 40 | tr '\n' ' ' >ids.txt
+expect 1 eval ids --data ids.txt
+says err '\[CLS\]'
