@@ -64,6 +64,8 @@ static const struct {
     { "bert-mlm", "bert-mlm", "softmax" },
     { "bert-mlm-old", "bert-mlm", "softmax" },
     { "bert-cls", "bert-cls", "softmax" },
+    { "distilbert-cls", "distilbert-cls", "softmax" },
+    { "roberta-cls", "roberta-cls", "softmax" },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

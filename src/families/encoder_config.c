@@ -77,6 +77,15 @@ void oa_hf_set_head(const struct oa_hf_config *h, const char *activation)
 
 /* ---- BERT ---- */
 
+void oa_hf_set_post_norm(const struct oa_hf_config *h, double epsilon)
+{
+    oa_hf_set_real(h, "model.norm_epsilon", epsilon);
+    oa_hf_set(h, "model.norm", "post");
+    oa_hf_set(h, "model.embedding_norm", "true");
+    oa_hf_set(h, "model.bias", "true");
+    oa_hf_set(h, "model.attention", "softmax");
+}
+
 void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabulary)
 {
     oa_hf_set_encoder(h, name);
@@ -90,12 +99,8 @@ void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabul
     oa_hf_set_count(h, "model.ffn", oa_hf_count(h, "intermediate_size", 3072));
     oa_hf_set_count(h, "model.vocabulary", oa_hf_count(h, "vocab_size", vocabulary));
     oa_hf_set_count(h, "model.segments", oa_hf_count(h, "type_vocab_size", 2));
-    oa_hf_set_real(h, "model.norm_epsilon", oa_hf_real(h, "layer_norm_eps", 1e-12));
     oa_hf_set_activation(h, "hidden_act", "gelu");
     oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
-    oa_hf_set(h, "model.norm", "post");
-    oa_hf_set(h, "model.embedding_norm", "true");
-    oa_hf_set(h, "model.bias", "true");
-    oa_hf_set(h, "model.attention", "softmax");
+    oa_hf_set_post_norm(h, oa_hf_real(h, "layer_norm_eps", 1e-12));
     oa_hf_set_head(h, "tanh");
 }

@@ -70,6 +70,8 @@ void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name);
 /* The layer before the output: of classes with `activation`, a word of model.head; of tokens with
  * model.activation and a norm. */
 void oa_hf_set_head(const struct oa_hf_config *h, const char *activation);
+/* Blocks of BERT: norms with this epsilon behind the embedding and the sums, biases. */
+void oa_hf_set_post_norm(const struct oa_hf_config *h, double epsilon);
 /* What BERT and RoBERTa have in common, all but the positions. */
 void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabulary);
 
