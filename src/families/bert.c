@@ -11,8 +11,8 @@ static const struct oa_family_tensor tensors[] = {
     POSITIONS,
     OA_BERT_PAIR("cls.predictions.transform.dense", "head"),
     OA_BERT_PAIR("cls.predictions.transform.LayerNorm", "head.norm"),
+    OA_READ("cls.predictions.decoder.bias", "output.bias"), /* the same where weights are tied */
     OA_WHOLE("cls.predictions.bias", "output.bias"),
-    OA_WHOLE("cls.predictions.decoder.bias", "output.bias"), /* the same, in older files */
     OA_WHOLE("cls.predictions.decoder.weight", "output.weight"),
     OA_LAST_TENSOR,
 };

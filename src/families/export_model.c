@@ -194,9 +194,10 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
 static bool begins_tensor(const struct oa_family_tensor *table, const struct oa_family_tensor *row)
 {
     for (const struct oa_family_tensor *r = table; r != row; r++)
-        if (strcmp(r->theirs, row->theirs) == 0 || strcmp(r->ours, row->ours) == 0)
+        if (r->layout != OA_LAYOUT_READ &&
+            (strcmp(r->theirs, row->theirs) == 0 || strcmp(r->ours, row->ours) == 0))
             return false;
-    return row->layout != OA_LAYOUT_ZERO;
+    return row->layout != OA_LAYOUT_ZERO && row->layout != OA_LAYOUT_READ;
 }
 
 struct tensor_list {

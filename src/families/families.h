@@ -18,12 +18,14 @@ struct oa_family_tensor {
         OA_LAYOUT_SAME,
         OA_LAYOUT_TRANSPOSED, /* [inputs, outputs] */
         OA_LAYOUT_HEADS,      /* parts alternate head by head */
-        OA_LAYOUT_ZERO        /* no tensor: the parameter is 0 */
+        OA_LAYOUT_ZERO,       /* no tensor: the parameter is 0 */
+        OA_LAYOUT_READ        /* as SAME, but never exported */
     } layout;
     int part,
         parts; /* the parameter is so many-th of so many equal parts of its rows; 0 of 0: all */
-    long skip; /* rows at the beginning that are no part of it */
+    long skip; /* rows at the beginning that are no part of it; or OA_FIRST_POSITION */
 };
+enum { OA_FIRST_POSITION = -1 }; /* as many as struct oa_hf_config has it */
 
 #define OA_WHOLE(theirs, ours)                                                                     \
     {                                                                                              \
@@ -40,6 +42,10 @@ struct oa_family_tensor {
 #define OA_BEHIND(skip, theirs, ours)                                                              \
     {                                                                                              \
         theirs, ours, OA_LAYOUT_SAME, 0, 0, skip                                                   \
+    }
+#define OA_READ(theirs, ours)                                                                      \
+    {                                                                                              \
+        theirs, ours, OA_LAYOUT_READ, 0, 0, 0                                                      \
     }
 #define OA_ZERO(ours)                                                                              \
     {                                                                                              \
@@ -81,19 +87,27 @@ const struct oa_model_family *oa_family_at(int i);
 /* NULL: unknown. */
 const struct oa_model_family *oa_family_find(const char *type);
 
+/* What is known of a model before its weights are read. */
+struct oa_imported {
+    const struct oa_model_family *family;
+    double parameters;   /* trainable */
+    double query_factor; /* struct oa_hf_config */
+    long first_position; /* struct oa_hf_config */
+    bool tokenizer;      /* there was one */
+    struct oa_model_form form;
+    struct oa_labels labels; /* of form; freed */
+    struct oa_options options;
+};
+
 /* family_tensors.c: the weights of a folder. */
 struct oa_weight_files;
-/* Refuses, before reading tensors: absent or damaged files, pickles, a tensor in two shards.
- * query_factor: as read by the family. */
-enum oa_error oa_weight_files_open(oa_context *c, const char *folder,
-                                   const struct oa_model_family *family,
-                                   const struct oa_model_form *form, double query_factor,
+/* Refuses, before reading tensors: absent or damaged files, pickles, a tensor in two shards. */
+enum oa_error oa_weight_files_open(oa_context *c, const char *folder, const struct oa_imported *i,
                                    struct oa_weight_files **out);
 /* The same of a GGUF file, all of whose tensors are read and dequantised. */
 struct oa_gguf;
 enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
-                                        const struct oa_model_family *family, double query_factor,
-                                        struct oa_weight_files **out);
+                                        const struct oa_imported *i, struct oa_weight_files **out);
 void oa_weight_files_close(struct oa_weight_files *f);
 /* Whether every parameter has its tensor, in the shape it needs, and every tensor is one of the
  * family. heads: of a layer. */
@@ -112,15 +126,6 @@ enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenize
                               const char *run, const char *out, struct oa_exported *x);
 
 /* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. */
-struct oa_imported {
-    const struct oa_model_family *family;
-    double parameters;   /* trainable */
-    double query_factor; /* struct oa_hf_config */
-    bool tokenizer;      /* there was one */
-    struct oa_model_form form;
-    struct oa_labels labels; /* of form; freed */
-    struct oa_options options;
-};
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
                               struct oa_imported *imported);
 

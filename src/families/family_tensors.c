@@ -18,7 +18,7 @@ static const char weights[] = "model.safetensors", index_name[] = "model.safeten
 struct oa_weight_files {
     oa_context *context;
     const struct oa_model_family *family;
-    const struct oa_family_tensor *table;
+    struct oa_family_tensor *table; /* owned */
     double query_factor;
     struct shard {
         char path[OA_PATH];
@@ -157,34 +157,45 @@ static enum oa_error open_shards(struct oa_weight_files *f, const char *folder)
     return e;
 }
 
-static enum oa_error new_weight_files(oa_context *c, const struct oa_model_family *family,
-                                      const struct oa_family_tensor *table, double query_factor,
+/* A copy of the table, with the first position in it. */
+static enum oa_error copy_family_table(struct oa_weight_files *f, const struct oa_imported *i)
+{
+    const struct oa_family_tensor *table = oa_family_tensors(i->family, &i->form);
+    size_t rows = 0;
+    while (table[rows++].theirs)
+        ;
+    f->table = oa_alloc(f->context, rows * sizeof *f->table);
+    for (size_t r = 0; f->table && r < rows; r++) {
+        f->table[r] = table[r];
+        if (table[r].skip == OA_FIRST_POSITION)
+            f->table[r].skip = i->first_position;
+    }
+    return oa_status(f->context);
+}
+
+static enum oa_error new_weight_files(oa_context *c, const struct oa_imported *i,
                                       struct oa_weight_files **out)
 {
     struct oa_weight_files *f = *out = oa_alloc(c, sizeof *f);
     if (!f)
         return OA_NO_MEMORY;
     f->context = c;
-    f->family = family;
-    f->table = table;
-    f->query_factor = query_factor;
-    return OA_OK;
+    f->family = i->family;
+    f->query_factor = i->query_factor;
+    return copy_family_table(f, i);
 }
 
-enum oa_error oa_weight_files_open(oa_context *c, const char *folder,
-                                   const struct oa_model_family *family,
-                                   const struct oa_model_form *form, double query_factor,
+enum oa_error oa_weight_files_open(oa_context *c, const char *folder, const struct oa_imported *i,
                                    struct oa_weight_files **out)
 {
-    OA_TRY(new_weight_files(c, family, oa_family_tensors(family, form), query_factor, out));
+    OA_TRY(new_weight_files(c, i, out));
     return open_shards(*out, folder);
 }
 
 enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
-                                        const struct oa_model_family *family, double query_factor,
-                                        struct oa_weight_files **out)
+                                        const struct oa_imported *i, struct oa_weight_files **out)
 {
-    OA_TRY(new_weight_files(c, family, family->tensors, query_factor, out));
+    OA_TRY(new_weight_files(c, i, out));
     struct shard *s = (*out)->shard = oa_alloc(c, sizeof *s);
     if (!s)
         return OA_NO_MEMORY;
@@ -199,8 +210,10 @@ void oa_weight_files_close(struct oa_weight_files *f)
         oa_tensors_close(f->shard[i].tensors);
         oa_gguf_arrays_free(f->shard[i].array, f->shard[i].arrays);
     }
-    if (f)
+    if (f) {
         oa_free(f->shard);
+        oa_free(f->table);
+    }
     oa_free(f);
 }
 
@@ -269,8 +282,8 @@ static const struct oa_array *find_tensor(const struct oa_weight_files *f, const
     return NULL;
 }
 
-/* The row of the table and the tensor that a parameter is made of; false: the table has none.
- * tensor NULL: the files have none. */
+/* The row of the table and the tensor that a parameter is made of, the first of those that there
+ * are; false: the table has none. tensor NULL: the files have none. */
 struct tensor_source {
     const struct oa_family_tensor *row;
     const struct oa_array *array;
@@ -286,14 +299,15 @@ static bool find_source(const struct oa_weight_files *f, const struct oa_paramet
     for (const struct oa_family_tensor *t = f->table; t->theirs; t++) {
         if (!tensor_name_matches(t->ours, p->name, &layer))
             continue;
-        out->row = t;
-        out->array = NULL;
-        if (t->layout == OA_LAYOUT_ZERO)
-            return true;
-        name_of_layer(t->theirs, layer, out->name);
-        out->array = find_tensor(f, out->name, &out->shard);
+        struct tensor_source s = { .row = t };
+        if (t->layout != OA_LAYOUT_ZERO) {
+            name_of_layer(t->theirs, layer, s.name);
+            s.array = find_tensor(f, s.name, &s.shard);
+        }
+        if (!known || s.array)
+            *out = s;
         known = true;
-        if (out->array)
+        if (s.array || t->layout == OA_LAYOUT_ZERO)
             break;
     }
     return known;

@@ -16,6 +16,7 @@ struct oa_hf_config {
     struct oa_options *options; /* that the family sets */
     double
         query_factor; /* of the projections of queries, where logits are scaled otherwise; or 1 */
+    long first_position;        /* rows before it in the table of positions */
     struct oa_model_form *form; /* that of a language model, unless the family sets another one */
     struct oa_labels *labels;   /* of the classes, where there are some */
 };

@@ -42,7 +42,13 @@ static enum oa_error read_family_config(oa_context *c, const char *path, json_t 
     out->family = oa_family_find(type);
     if (!out->family)
         return refuse_family(c, path, type);
-    struct oa_hf_config h = { c, path, root, &out->options, 1, &out->form, &out->labels };
+    struct oa_hf_config h = { .context = c,
+                              .path = path,
+                              .root = root,
+                              .options = &out->options,
+                              .query_factor = 1,
+                              .form = &out->form,
+                              .labels = &out->labels };
     if (json_is_object(json_object_get(root, "quantization_config")))
         return oa_fail(c, OA_UNSUPPORTED,
                        "%s: \"quantization_config\": quantised weights are not read; import the "
@@ -52,6 +58,7 @@ static enum oa_error read_family_config(oa_context *c, const char *path, json_t 
     out->form = oa_language_model_form(0);
     out->family->read(&h);
     out->query_factor = h.query_factor;
+    out->first_position = h.first_position;
     return oa_status(c);
 }
 
@@ -135,10 +142,8 @@ static enum oa_error make_model(struct oa_device *d, const struct import_source 
     oa_context *c = d->context;
     struct oa_weight_files *files = NULL;
     i->form.vocabulary = oa_tokenizer_size(tok);
-    enum oa_error e =
-        from->gguf
-            ? oa_weight_files_read_gguf(c, from->gguf, i->family, i->query_factor, &files)
-            : oa_weight_files_open(c, from->path, i->family, &i->form, i->query_factor, &files);
+    enum oa_error e = from->gguf ? oa_weight_files_read_gguf(c, from->gguf, i, &files)
+                                 : oa_weight_files_open(c, from->path, i, &files);
     if (e == OA_OK)
         e = oa_model_describe(d, &i->options, &i->form, m);
     if (e == OA_OK)

@@ -3,18 +3,16 @@
  * token, and whose classifier has the pooler in it. */
 #include "families/bert_tensors.h"
 
-enum { PADDING = 1, BEFORE = PADDING + 1 }; /* rows of the table before the first position */
-
 #define POSITIONS                                                                                  \
-    OA_BEHIND(BEFORE, "roberta.embeddings.position_embeddings.weight", "position.weight")
+    OA_BEHIND(OA_FIRST_POSITION, "roberta.embeddings.position_embeddings.weight", "position.weight")
 
 static const struct oa_family_tensor tensors[] = {
     OA_BERT_TENSORS("roberta."),
     POSITIONS,
     OA_BERT_PAIR("lm_head.dense", "head"),
     OA_BERT_PAIR("lm_head.layer_norm", "head.norm"),
+    OA_READ("lm_head.decoder.bias", "output.bias"), /* the same where weights are tied */
     OA_WHOLE("lm_head.bias", "output.bias"),
-    OA_WHOLE("lm_head.decoder.bias", "output.bias"), /* the same, in older files */
     OA_WHOLE("lm_head.decoder.weight", "output.weight"),
     OA_LAST_TENSOR,
 };
@@ -34,12 +32,15 @@ static const char *const ignored[] = { "roberta.embeddings.position_ids",
 static void read_roberta(struct oa_hf_config *h)
 {
     oa_hf_set_bert(h, "Roberta", 50265);
-    if (oa_hf_count(h, "pad_token_id", PADDING) != PADDING)
-        oa_hf_refuse(h, "pad_token_id", "positions that begin behind 1 are");
+    const json_t *padding = json_object_get(h->root, "pad_token_id");
     long rows = oa_hf_count(h, "max_position_embeddings", 512);
-    if (rows <= BEFORE)
-        oa_hf_refuse(h, "max_position_embeddings", "at least 3 is");
-    oa_hf_set_count(h, "model.context", rows - BEFORE);
+    h->first_position = 1 + (padding ? (long)json_integer_value(padding) : 1);
+    if (padding && (!json_is_integer(padding) || h->first_position < 1))
+        oa_hf_refuse(h, "pad_token_id", "positions begin behind it");
+    else if (rows <= h->first_position)
+        oa_hf_refuse(h, "max_position_embeddings", "more rows than pad_token_id + 1 are");
+    else
+        oa_hf_set_count(h, "model.context", rows - h->first_position);
     if (h->form->output == OA_OUTPUT_TOKENS) /* whatever the activation */
         oa_hf_set(h, "model.head", "gelu-exact");
 }
