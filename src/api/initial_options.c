@@ -33,9 +33,13 @@ static bool fits_attention(const struct initial_options *t)
 static bool applies_here(const struct initial_options *t, const char *name)
 {
     static const char *const sources[] = { "encoder_layers", "source_context", "share_embeddings",
-                                           "encoder_rotary_base" };
+                                           "encoder_rotary_base" },
+                             *const encoders[] = { "head", "head_norm", "segments" };
     if (strcmp(name, "attention") == 0)
         return fits_attention(t);
+    for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++)
+        if (strcmp(name, encoders[i]) == 0)
+            return t->stacks == OA_STACK(OA_STACK_ENCODER);
     if (strcmp(name, "pool") == 0)
         return strcmp(t->from.data_task, t->in->options.data_task) == 0;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)

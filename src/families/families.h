@@ -93,7 +93,8 @@ struct oa_imported {
     double parameters;   /* trainable */
     double query_factor; /* struct oa_hf_config */
     long first_position; /* struct oa_hf_config */
-    bool tokenizer;      /* there was one */
+    const char *absent_biases[OA_HF_ABSENT];
+    bool tokenizer; /* there was one */
     struct oa_model_form form;
     struct oa_labels labels; /* of form; freed */
     struct oa_options options;

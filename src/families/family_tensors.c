@@ -157,7 +157,16 @@ static enum oa_error open_shards(struct oa_weight_files *f, const char *folder)
     return e;
 }
 
-/* A copy of the table, with the first position in it. */
+/* A bias that the configuration says is not there. */
+static bool is_absent_bias(const struct oa_imported *i, const struct oa_family_tensor *t)
+{
+    bool absent = false;
+    for (int k = 0; t->theirs && k < OA_HF_ABSENT && i->absent_biases[k]; k++)
+        absent |= oa_name_ends(t->ours, ".bias") && strstr(t->ours, i->absent_biases[k]);
+    return absent;
+}
+
+/* A copy of the table, with the first position and the zeros in it. */
 static enum oa_error copy_family_table(struct oa_weight_files *f, const struct oa_imported *i)
 {
     const struct oa_family_tensor *table = oa_family_tensors(i->family, &i->form);
@@ -169,6 +178,8 @@ static enum oa_error copy_family_table(struct oa_weight_files *f, const struct o
         f->table[r] = table[r];
         if (table[r].skip == OA_FIRST_POSITION)
             f->table[r].skip = i->first_position;
+        if (is_absent_bias(i, &table[r]))
+            f->table[r].layout = OA_LAYOUT_ZERO;
     }
     return oa_status(f->context);
 }
@@ -396,7 +407,8 @@ static bool is_used(const struct oa_weight_files *f, const struct oa_model *m,
     for (const struct oa_family_tensor *t = f->table; t->theirs; t++) {
         const char *bare =
             strncmp(t->theirs, f->family->prefix, n) == 0 ? t->theirs + n : t->theirs;
-        if (!tensor_name_matches(t->theirs, now, &layer) && !tensor_name_matches(bare, now, &layer))
+        if (t->layout == OA_LAYOUT_ZERO || (!tensor_name_matches(t->theirs, now, &layer) &&
+                                            !tensor_name_matches(bare, now, &layer)))
             continue;
         *ours = t->ours;
         name_of_layer(t->ours, layer, name);

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+enum { OA_HF_ABSENT = 8 };
 struct oa_hf_config {
     oa_context *context;
     const char *path; /* for messages */
@@ -16,6 +17,8 @@ struct oa_hf_config {
     struct oa_options *options; /* that the family sets */
     double
         query_factor; /* of the projections of queries, where logits are scaled otherwise; or 1 */
+    /* Of the biases of our parameters, those with these in their names are 0; NULL: no more. */
+    const char *absent_biases[OA_HF_ABSENT];
     long first_position;        /* rows before it in the table of positions */
     struct oa_model_form *form; /* that of a language model, unless the family sets another one */
     struct oa_labels *labels;   /* of the classes, where there are some */

@@ -59,6 +59,7 @@ static enum oa_error read_family_config(oa_context *c, const char *path, json_t 
     out->family->read(&h);
     out->query_factor = h.query_factor;
     out->first_position = h.first_position;
+    memcpy(out->absent_biases, h.absent_biases, sizeof out->absent_biases);
     return oa_status(c);
 }
 

@@ -154,11 +154,17 @@ static enum oa_error form_check_encoder(oa_context *c, const struct oa_model_for
     return OA_OK;
 }
 
-static enum oa_error form_check_parallel(oa_context *c, const struct oa_model_form *f,
-                                         const struct oa_options *o)
+static enum oa_error form_check_norms(oa_context *c, const struct oa_model_form *f,
+                                      const struct oa_options *o)
 {
     if (o->model_parallel && f->encoder && f->decoder)
         return form_refuse_option(c, f, "model.parallel", "true", "models of one stack");
+    bool reads = o->model_norm == OA_NORM_PRE || o->model_norm == OA_NORM_BOTH;
+    if (!o->model_first_norm && !reads)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.first_norm = false has no effect with model.norm = %s: there is no "
+                       "norm before a sublayer",
+                       oa_option_word("model.norm", (int)o->model_norm).s);
     if (o->model_parallel && o->model_norm == OA_NORM_POST)
         return oa_fail(
             c, OA_ARGUMENT,
@@ -194,7 +200,7 @@ enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
     OA_TRY(form_check_stacks(c, f));
     OA_TRY(form_check_pool(c, f, o));
     OA_TRY(form_check_encoder(c, f, o));
-    OA_TRY(form_check_parallel(c, f, o));
+    OA_TRY(form_check_norms(c, f, o));
     if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
         return form_refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,
                                   "classes and tokens");

@@ -11,9 +11,9 @@
  * does the source unless model.share_embeddings is. Image patches are embedded by a linear map of
  * their pixels (Dosovitskiy et al. 2021), with the embedding of their id as its bias. Parameter
  * names: embedding.weight, source_embedding.weight, segment.weight, patch.weight, position.weight,
- * rotary.cosine, rotary.sine, those of the stacks, head.weight, head.bias, head.norm.weight,
- * head.norm.bias (model.head), output.weight, output.bias of models of tokens that have them,
- * classifier.weight, classifier.bias of others. With two
+ * rotary.cosine, rotary.sine, rotary.local.cosine, rotary.local.sine, those of the stacks,
+ * head.weight, head.bias, head.norm.weight, head.norm.bias (model.head), output.weight, output.bias
+ * of models of tokens that have them, classifier.weight, classifier.bias of others. With two
  * stacks, position tables are prefixed with the role: encoder.position.weight. */
 #ifndef ORTHANT_MODEL_H
 #define ORTHANT_MODEL_H
@@ -58,11 +58,13 @@ double oa_embedding_factor(const struct oa_options *o); /* of the tokens' */
 
 /* positions.c: model.position; all NULL for none. */
 struct oa_positions {
-    struct oa_parameter *table;         /* [N, D], added to the embeddings */
-    struct oa_parameter *cosine, *sine; /* rotary angles [N, width/2] */
-    bool interleaved;                   /* their pairs */
+    struct oa_parameter *table;                     /* [N, D], added to the embeddings */
+    struct oa_parameter *cosine, *sine;             /* rotary angles [N, width/2] */
+    struct oa_parameter *local_cosine, *local_sine; /* of local layers, where they differ */
+    bool interleaved;                               /* their pairs */
 };
-struct oa_rotary oa_positions_rotary(const struct oa_positions *p);
+/* local: of a layer all of whose heads are `local`. */
+struct oa_rotary oa_positions_rotary(const struct oa_positions *p, bool local);
 /* length: N; prefix: of the parameter names. */
 enum oa_error oa_positions_open(oa_context *c, const struct oa_options *o, long length,
                                 const char *prefix, struct oa_store *s, struct oa_positions *out);

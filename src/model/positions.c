@@ -91,6 +91,7 @@ struct positions_builder {
     struct oa_store *store;
     const char *prefix;
     long length;
+    bool local; /* tables of local layers */
 };
 
 static void positions_scale_rotary(const struct positions_builder *b, struct oa_parameter *p)
@@ -101,7 +102,9 @@ static void positions_scale_rotary(const struct positions_builder *b, struct oa_
     double *n = p->fill_number, context = (double)o->model_context / o->model_rotary_factor;
     p->fill_argument[SCALING] = (long)o->model_rotary_scaling;
     p->fill_argument[CONTEXT] = o->model_rotary_context ? o->model_rotary_context : (long)context;
-    n[BASE] = encoder ? o->model_encoder_rotary_base : o->model_rotary_base;
+    n[BASE] = b->local  ? o->model_local_rotary_base
+              : encoder ? o->model_encoder_rotary_base
+                        : o->model_rotary_base;
     n[FACTOR] = o->model_rotary_factor;
     n[SLOW] = o->model_rotary_slow;
     n[FAST] = o->model_rotary_fast > 0 ? o->model_rotary_fast : yarn ? 32 : 4;
@@ -125,7 +128,7 @@ static struct oa_parameter *positions_add_frozen(
     return oa_store_add(b->store, &p);
 }
 
-static enum oa_error positions_add_rotary(oa_context *c, const struct positions_builder *b,
+static enum oa_error positions_add_rotary(oa_context *c, struct positions_builder *b,
                                           struct oa_positions *out)
 {
     const struct oa_options *o = b->options;
@@ -148,22 +151,30 @@ static enum oa_error positions_add_rotary(oa_context *c, const struct positions_
                        o->model_rotary_share, head, width);
     out->cosine = positions_add_frozen(b, "rotary.cosine", width / 2, 0, fill_rotary);
     out->sine = positions_add_frozen(b, "rotary.sine", width / 2, 1, fill_rotary);
+    if (o->model_local_rotary_base > 0) {
+        b->local = true;
+        out->local_cosine =
+            positions_add_frozen(b, "rotary.local.cosine", width / 2, 0, fill_rotary);
+        out->local_sine = positions_add_frozen(b, "rotary.local.sine", width / 2, 1, fill_rotary);
+    }
     out->interleaved = o->model_rotary_pairing == OA_PAIRS_INTERLEAVED;
     return oa_status(c);
 }
 
-struct oa_rotary oa_positions_rotary(const struct oa_positions *p)
+struct oa_rotary oa_positions_rotary(const struct oa_positions *p, bool local)
 {
-    if (!p->cosine)
+    bool own = local && p->local_cosine;
+    const struct oa_parameter *cosine = own ? p->local_cosine : p->cosine,
+                              *sine = own ? p->local_sine : p->sine;
+    if (!cosine)
         return (struct oa_rotary){ 0 };
-    return (struct oa_rotary){ p->cosine->value, p->sine->value, 2 * p->cosine->dim[1],
-                               p->interleaved };
+    return (struct oa_rotary){ cosine->value, sine->value, 2 * cosine->dim[1], p->interleaved };
 }
 
 enum oa_error oa_positions_open(oa_context *c, const struct oa_options *o, long length,
                                 const char *prefix, struct oa_store *s, struct oa_positions *out)
 {
-    struct positions_builder b = { o, s, prefix, length };
+    struct positions_builder b = { o, s, prefix, length, false };
     char name[64];
     *out = (struct oa_positions){ 0 };
     switch (o->model_position) {

@@ -2,6 +2,7 @@
 #include "model/stack.h"
 
 #include <math.h>
+#include <string.h>
 
 _Static_assert((int)OA_ACTIVATION_GELU == (int)OA_UNARY_GELU &&
                    (int)OA_ACTIVATION_GELU_EXACT == (int)OA_UNARY_GELU_EXACT &&
@@ -59,13 +60,13 @@ static void stack_add_norm(const struct stack_builder *b, const char *what, stru
 }
 
 /* Where both exist, that of the output is WHAT.out. */
-static void stack_add_branch_norms(const struct stack_builder *b, const char *what,
+static void stack_add_branch_norms(const struct stack_builder *b, const char *what, bool in,
                                    struct oa_branch_norms *out)
 {
     enum oa_norm_place place = b->shape->place;
     char second[64];
     snprintf(second, sizeof second, "%s%s", what, place == OA_NORM_BOTH ? ".out" : "");
-    out->reads = place == OA_NORM_PRE || place == OA_NORM_BOTH;
+    out->reads = in && (place == OA_NORM_PRE || place == OA_NORM_BOTH);
     out->writes = place != OA_NORM_PRE;
     if (out->reads)
         stack_add_norm(b, what, &out->in);
@@ -136,13 +137,14 @@ static enum oa_error stack_add_block(oa_context *c, struct stack_builder *b, int
                                      struct oa_block *block)
 {
     snprintf(b->prefix, sizeof b->prefix, "%s.layers.%d.", b->shape->role, layer);
-    stack_add_branch_norms(b, "attention_norm", &block->attention_norm);
+    stack_add_branch_norms(b, "attention_norm", layer > 0 || b->shape->first_norm,
+                           &block->attention_norm);
     OA_TRY(stack_add_attention(c, b, layer, false, &block->attention));
     if (b->shape->cross) {
-        stack_add_branch_norms(b, "cross_norm", &block->cross_norm);
+        stack_add_branch_norms(b, "cross_norm", true, &block->cross_norm);
         OA_TRY(stack_add_attention(c, b, layer, true, &block->cross));
     }
-    stack_add_branch_norms(b, "ffn_norm", &block->ffn_norm);
+    stack_add_branch_norms(b, "ffn_norm", true, &block->ffn_norm);
     stack_add_ffn(b, block);
     return oa_status(c);
 }
@@ -239,6 +241,14 @@ static oa_tensor *stack_attend(oa_tape *t, const struct residual_stream *f,
     return y;
 }
 
+bool oa_layer_is_local(const struct oa_layer *l)
+{
+    for (int i = 0; i < l->groups; i++)
+        if (strcmp(l->group[i].mechanism->name, "local") != 0)
+            return false;
+    return true;
+}
+
 static oa_tensor *stack_self_attention(oa_tape *t, const struct residual_stream *f, int layer,
                                        oa_tensor *x)
 {
@@ -250,7 +260,9 @@ static oa_tensor *stack_self_attention(oa_tape *t, const struct residual_stream 
                                 .lengths = in->lengths,
                                 .words = in->words,
                                 .dropout = in->attention_dropout,
-                                .rotary = in->rotary,
+                                .rotary = oa_layer_is_local(&f->stack->block[layer].attention)
+                                              ? in->local_rotary
+                                              : in->rotary,
                                 .state = in->state ? in->state->self[layer] : NULL,
                                 .rows = stack_layer_rows(t, in, layer, false) };
     oa_tape_at(t, f->stack->shape.role, "attention", layer);

@@ -6,10 +6,11 @@
  *
  * Pre-norm (Xiong et al. 2020); post-norm (Vaswani et al. 2017): [ self-attention → + → norm → … ]
  * × layers without a final norm; both: [ norm → self-attention → norm → + … ]; branch (OLMo 2): the
- * second of these alone. Parallel: x + attention(norm x) + FFN(norm' x). Feed-forward: W_out f(W_in
- * x), gated W_out (f(W_gate x) ⊙ W_in x). Roles: an encoder sees whole sequences, a decoder is
- * causal, and one with a memory attends to an encoder's output. Parameters:
- * ROLE.embedding_norm.weight (.bias), ROLE.layers.L.{attention_norm,cross_norm,ffn_norm}.weight
+ * second of these alone. Without first_norm the first attention has no norm before it. Parallel: x
+ * + attention(norm x) + FFN(norm' x). Feed-forward: W_out f(W_in x), gated W_out (f(W_gate x) ⊙
+ * W_in x). Roles: an encoder sees whole sequences, a decoder is causal, and one with a memory
+ * attends to an encoder's output. Parameters: ROLE.embedding_norm.weight (.bias),
+ * ROLE.layers.L.{attention_norm,cross_norm,ffn_norm}.weight
  * (.bias), with both also …_norm.out.weight, ROLE.layers.L.attention.… and
  * ROLE.layers.L.cross_attention.… (contract of the attention layer),
  * ROLE.layers.L.ffn.{in,gate,out}.weight (.bias), ROLE.norm.weight (.bias; not post-norm). */
@@ -30,7 +31,7 @@ struct oa_stack_shape {
     enum oa_norm_place place;
     enum oa_norm_kind norm;
     double epsilon;
-    bool gain, embedding_norm; /* gain: of norms */
+    bool gain, embedding_norm, first_norm; /* gain: of norms */
     enum oa_activation activation;
     bool gated, parallel;
     double residual_scale; /* factor of branches */
@@ -86,6 +87,7 @@ struct oa_stack_input {
     const int32_t *lengths;        /* [B] true lengths; NULL: no padding */
     const int32_t *memory_lengths; /* [B]; NULL: no padding */
     struct oa_rotary rotary;       /* of self-attention; zeros: none */
+    struct oa_rotary local_rotary; /* of that in layers all of whose heads are local */
     double dropout, attention_dropout;
     const struct oa_stack_state *state; /* decoding: of a single sequence; NULL: whole sequences */
     const struct oa_stack_state *rows;  /* [B] decoding batch (oa_layer_input), or NULL */
@@ -93,6 +95,9 @@ struct oa_stack_input {
 };
 /* Hidden states [B·T, D]. */
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in);
+
+/* Are all heads `local`? */
+bool oa_layer_is_local(const struct oa_layer *l);
 
 /* The first group of the self-attention that needs word numbers, or NULL. */
 const struct oa_group *oa_stack_needs_words(const struct oa_stack *s);

@@ -49,6 +49,7 @@ static struct oa_stack_shape model_stack_shape(const struct oa_model *m, enum oa
                                     .epsilon = o->model_norm_epsilon,
                                     .gain = o->model_norm_gain,
                                     .embedding_norm = o->model_embedding_norm,
+                                    .first_norm = o->model_first_norm,
                                     .activation = o->model_activation,
                                     .gated = o->model_ffn_gate,
                                     .parallel = o->model_parallel,

@@ -120,7 +120,7 @@ static void log_transfer(const struct oa_transfer *t, const char *who)
 static void log_model_differences(const struct oa_initial *i)
 {
     static const char *const keys[] = { "model.heads", "model.position", "model.norm",
-                                        "model.scale_embedding" };
+                                        "model.scale_embedding", "model.head" };
     oa_context *c = i->transfer.to->context;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         struct oa_text there, here;

@@ -30,7 +30,8 @@ static const struct oa_case_form forms[] = {
     { "decoder of tokens", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_TOKENS, false,
       false,
       "train.label_smoothing=0.1 model.norm_kind=rms model.activation=silu model.ffn_gate=true "
-      "model.position=rotary model.rotary_share=0.5 model.bias=qkv model.tie_output=false "
+      "model.position=rotary model.rotary_share=0.5 model.local_rotary_base=20 model.bias=qkv "
+      "model.first_norm=false model.tie_output=false "
       "model.output_cap=3" },
     { "decoder of classes, last", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_CLASSES,
       false, true,
@@ -39,7 +40,7 @@ static const struct oa_case_form forms[] = {
     { "encoder of a number, mean", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_NUMBER,
       false, true,
       "model.pool=mean model.norm=both model.norm_epsilon=0.01 model.activation=relu "
-      "model.ffn_gate=true model.head=silu model.head_norm=true" },
+      "model.ffn_gate=true model.head=silu model.head_norm=true model.first_norm=false" },
 };
 
 const struct oa_case_form *oa_case_form_at(int i)

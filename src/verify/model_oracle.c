@@ -168,6 +168,15 @@ static oa_tensor *oracle_tensor(const struct model_oracle *o, const double *x, l
     return oa_tensor_from(&o->m->tape, act, rows, D, D, false);
 }
 
+/* Has the layer nothing but windows? */
+static bool oracle_is_local(const struct oa_layer *l)
+{
+    int local = 0;
+    for (int i = 0; i < l->groups; i++)
+        local += strcmp(l->group[i].mechanism->name, "local") == 0;
+    return local == l->groups;
+}
+
 /* The output of a layer without an oracle, for one sequence. */
 static double *layer_output(struct model_oracle *o, const struct oa_layer *l,
                             const struct oa_oracle *in, const struct oa_positions *positions)
@@ -179,7 +188,7 @@ static double *layer_output(struct model_oracle *o, const struct oa_layer *l,
     };
     double *y = oracle_array(o, in->queries * D);
     if (in->cosine)
-        x.rotary = oa_positions_rotary(positions);
+        x.rotary = oa_positions_rotary(positions, oracle_is_local(l));
     oa_tape_reset(t, false, false, oa_stream_named(1, "oracle"));
     x.x = oracle_tensor(o, in->x, in->queries, D);
     x.memory = in->memory ? oracle_tensor(o, in->memory, in->keys, D) : NULL;
@@ -201,9 +210,10 @@ static double *oracle_attention(struct model_oracle *o, const struct oa_layer *l
                             .keys = keys,
                             .length = keys,
                             .words = memory ? NULL : s->words };
+    bool own = o->m->model->options.model_local_rotary_base > 0 && oracle_is_local(l);
     if (!memory && positions->cosine) {
-        in.cosine = oracle_values(o, positions->cosine);
-        in.sine = oracle_values(o, positions->sine);
+        in.cosine = oracle_values(o, own ? positions->local_cosine : positions->cosine);
+        in.sine = oracle_values(o, own ? positions->local_sine : positions->sine);
         in.turned = 2 * positions->cosine->dim[1];
         in.interleaved = o->m->model->options.model_rotary_pairing == OA_PAIRS_INTERLEAVED;
     }
@@ -246,7 +256,10 @@ static double *oracle_branch_output(struct model_oracle *o, const struct oa_bloc
                                     const struct oa_positions *positions)
 {
     enum oa_norm_place place = o->m->model->options.model_norm;
-    if (place == OA_NORM_PRE || place == OA_NORM_BOTH)
+    bool begins = b->attention && !b->memory &&
+                  (block == o->m->model->encoder.block || block == o->m->model->decoder.block),
+         none = begins && !o->m->model->options.model_first_norm;
+    if ((place == OA_NORM_PRE || place == OA_NORM_BOTH) && !none)
         x = oracle_norm(o, x, s->n, &b->norms->in);
     double *f = !x             ? NULL
                 : b->attention ? oracle_attention(o, b->attention, x, s, b->memory, positions)

@@ -38,7 +38,7 @@ expect 0 eval whole --data text.txt
 
 # A run of a program that had none of these options.
 expect 0 train $small --model.bias true --train.steps 6 --out old
-sed -e 's/"\(head_width\|rotary_[a-z]*\|norm_kind\|norm_epsilon\|norm_gain\|embedding_norm\|activation\|ffn_gate\|parallel\|residual_scale\|embedding_scale\|encoder_rotary_base\|logit_cap\|output_cap\|tie_output\|output_bias\|head\|head_norm\|segments\|preset\)": [^,}]*, //g' \
+sed -e 's/"\(head_width\|rotary_[a-z]*\|norm_kind\|norm_epsilon\|norm_gain\|embedding_norm\|activation\|ffn_gate\|parallel\|residual_scale\|embedding_scale\|encoder_rotary_base\|logit_cap\|output_cap\|tie_output\|output_bias\|head\|head_norm\|segments\|local_rotary_base\|first_norm\|preset\)": [^,}]*, //g' \
     old/config.json >config
 cp config old/config.json
 ! grep -q rms config || fail "options of blocks are left"
@@ -56,6 +56,7 @@ wrong() {
 wrong 1 'model.logit_cap applies to logits of a softmax, and linear has none' --model.logit_cap 30 --model.attention linear
 wrong 2 'model.parallel = true with model.norm = post' --model.parallel true --model.norm post
 wrong 1 'is 3 columns' --model.position rotary --model.rotary_share 0.4
+wrong 2 'model.first_norm = false has no effect with model.norm = post' --model.first_norm false --model.norm post
 wrong 2 'did you mean "llama"' --preset lama
 wrong 2 'choose one of false|true|qkv' --model.bias some
 expect 2 compare $small --attention softmax --compare.tune "model.preset=gpt2,llama" --out none

@@ -68,6 +68,9 @@ refused bert-cls 's/"is_decoder": false/"position_embedding_type": "relative_key
 refused bert-cls 's/"is_decoder": false/"problem_type": "multi_label_classification"/' '"problem_type": .*: one of several classes, or one number, is'
 refused bert-cls 's/"1": "LABEL_1"/"7": "LABEL_1"/' '"id2label": .*: a name for each number from 0 on is'
 refused bert-cls 's/,$/&/; /"2": "LABEL_2"/d; s/"1": "LABEL_1",/"1": "LABEL_1"/' 'tensor classifier.weight has 2 dimensions, the first of 3; config.json needs \[2, 40\]'
+refused modernbert-mlm 's/"rope_type": "default"/"rope_type": "linear"/' '"rope_parameters": .* is not supported: of this family rope_type "default" is'
+refused modernbert-mlm 's/"local_attention": 6/"local_attention": 1/' '"local_attention": 1 is not supported: at least 2 is'
+refused modernbert-mlm 's/"mlp_bias": false/"mlp_bias": true/' 'tensor model.layers.0.mlp.Wi.bias is missing'
 refused bert-mlm 's/"type_vocab_size": 2/"type_vocab_size": 3/' 'token_type_embeddings.weight has 2 dimensions, the first of 2'
 wrong() { # STATUS WORDS OPTION...
     code=$1 sentence=$2
