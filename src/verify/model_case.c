@@ -20,7 +20,8 @@ static const struct oa_case_form forms[] = {
       false, true,
       "train.label_smoothing=0.1 model.share_embeddings=false model.encoder_layers=1 "
       "model.norm=branch model.norm_kind=rms model.norm_epsilon=0.01 model.activation=relu2 "
-      "model.position=rotary model.rotary_pairing=interleaved model.encoder_rotary_base=30" },
+      "model.position=rotary model.rotary_pairing=interleaved model.encoder_rotary_base=30 "
+      "model.local_rotary_base=20" },
     { "decoder of an encoder-decoder", OA_STACK_DECODER, OA_MODE_CAUSAL, true, true,
       OA_OUTPUT_TOKENS, false, true,
       "train.label_smoothing=0.2 model.scale_embedding=true model.position=sinusoidal "
@@ -30,7 +31,7 @@ static const struct oa_case_form forms[] = {
     { "decoder of tokens", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_TOKENS, false,
       false,
       "train.label_smoothing=0.1 model.norm_kind=rms model.activation=silu model.ffn_gate=true "
-      "model.position=rotary model.rotary_share=0.5 model.local_rotary_base=20 model.bias=qkv "
+      "model.position=rotary model.rotary_share=0.5 model.bias=qkv "
       "model.first_norm=false model.tie_output=false "
       "model.output_cap=3" },
     { "decoder of classes, last", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_CLASSES,
