@@ -66,6 +66,8 @@ static const struct {
     { "bert-cls", "bert-cls", "softmax" },
     { "distilbert-cls", "distilbert-cls", "softmax" },
     { "roberta-cls", "roberta-cls", "softmax" },
+    { "vit", "vit", "softmax" },
+    { "deit", "deit", "softmax" },
     { "modernbert-mlm", "modernbert-mlm", "softmax ; local(window=3) ; local(window=3)" },
     { "modernbert-mlm-old", "modernbert-mlm", "softmax ; local(window=3) ; local(window=3)" },
 };

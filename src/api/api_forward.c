@@ -4,9 +4,10 @@
 #include "api/api.h"
 #include "base/safetensors.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { RESULTS = 4, LOGIT_ROWS = 64 }; /* rows of logits computed at a time */
+enum { RESULTS = 4, LEADING = 4, LOGIT_ROWS = 64 }; /* rows of logits computed at a time */
 
 struct forward_pass {
     struct oa_trained trained;
@@ -25,11 +26,13 @@ static enum oa_error check_forward_names(const struct forward_pass *f)
 {
     const struct oa_model_form *form = &f->trained.model->form;
     bool two = form->encoder && form->decoder;
+    bool image = form->patch > 0;
     const struct {
         const char *name;
         bool read;
-    } known[] = { { "input_ids", true },
-                  { "lengths", true },
+    } known[] = { { "input_ids", !image },
+                  { "lengths", !image },
+                  { "pixel_values", image },
                   { "attention_mask", true },
                   { "token_type_ids", f->trained.model->segment != NULL },
                   { "decoder_input_ids", two },
@@ -122,14 +125,92 @@ static enum oa_error read_segments(struct forward_pass *f)
     return oa_status(f->trained.context);
 }
 
+/* ---- images ---- */
+
+/* The tokens before the patches: of an imported model all ids but that of patches, of one that was
+ * trained here [CLS]. */
+static long leading_ids(const struct forward_pass *f, int32_t out[LEADING])
+{
+    const struct oa_tokenizer *tok = f->trained.tokenizer;
+    long n = 1;
+    if (oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS) {
+        out[0] = oa_tokenizer_find(tok, "[CLS]");
+        return n;
+    }
+    for (n = 0; n < LEADING && n + 1 < f->trained.model->vocabulary; n++)
+        out[n] = (int32_t)(n + 1);
+    return n;
+}
+
+/* Patch `index` of image `row`: channel by channel, in each row by row. */
+static void cut_patch(const struct oa_array *pixels, const struct oa_image *i, long row, long index,
+                      double *out)
+{
+    long wide = i->width / i->side, top = index / wide * i->side, left = index % wide * i->side;
+    for (long c = 0; c < i->channels; c++)
+        for (long y = 0; y < i->side; y++)
+            for (long x = 0; x < i->side; x++) {
+                long line = (row * i->channels + c) * i->height + top + y;
+                *out++ = oa_array_value(pixels, (size_t)(line * i->width + left + x));
+            }
+}
+
+static enum oa_error check_images(const struct forward_pass *f, const struct oa_array *a,
+                                  const struct oa_image *i)
+{
+    oa_context *c = f->trained.context;
+    if (!a)
+        return oa_fail(c, OA_FORMAT, "%s: tensor pixel_values is missing", f->request->in);
+    if ((a->type != OA_F32 && a->type != OA_F64) || a->dims != 4 || a->dim[0] < 1 ||
+        a->dim[1] != i->channels || a->dim[2] != i->height || a->dim[3] != i->width)
+        return oa_fail(
+            c, OA_SHAPE,
+            "%s: pixel_values must be numbers (F32 or F64) [B, %ld, %ld, %ld], B above 0",
+            f->request->in, i->channels, i->height, i->width);
+    for (long k = 0; k < a->dim[0] * i->channels * i->height * i->width; k++)
+        if (!isfinite(oa_array_value(a, (size_t)k)))
+            return oa_fail(c, OA_FORMAT, "%s: element %ld of pixel_values is not finite",
+                           f->request->in, k);
+    return OA_OK;
+}
+
+static enum oa_error read_images(struct forward_pass *f)
+{
+    const struct oa_model *m = f->trained.model;
+    const struct oa_image i = oa_form_image(&m->form);
+    const struct oa_array *a = oa_tensors_find(f->file, "pixel_values");
+    int32_t lead[LEADING];
+    long leading = leading_ids(f, lead), patches = (i.height / i.side) * (i.width / i.side),
+         length = leading + patches, patch = m->form.patch;
+    OA_TRY(check_images(f, a, &i));
+    if (length > m->options.model_context)
+        return oa_fail(f->trained.context, OA_SHAPE,
+                       "images of %ld patches are longer than the context of %ld", patches,
+                       m->options.model_context);
+    int32_t *ids = oa_arena_take(&f->arena, (size_t)(a->dim[0] * length) * sizeof *ids);
+    double *values =
+        oa_arena_take(&f->arena, (size_t)(a->dim[0] * length * patch) * sizeof *values);
+    if (!ids || !values)
+        return OA_NO_MEMORY;
+    memset(values, 0, (size_t)(a->dim[0] * length * patch) * sizeof *values);
+    for (long t = 0; t < a->dim[0] * length; t++) {
+        long place = t % length;
+        ids[t] = place < leading ? lead[place] : 0;
+        if (place >= leading)
+            cut_patch(a, &i, t / length, place - leading, values + t * patch);
+    }
+    f->in =
+        (struct oa_sequences){ .rows = a->dim[0], .length = length, .ids = ids, .values = values };
+    return OA_OK;
+}
+
 static enum oa_error read_forward_input(struct forward_pass *f)
 {
     struct oa_model *m = f->trained.model;
-    if (m->form.patch)
-        return oa_fail(f->trained.context, OA_UNSUPPORTED,
-                       "forward reads ids of tokens; this model reads images");
     OA_TRY(oa_tensors_open(f->trained.context, f->request->in, &f->file));
     OA_TRY(check_forward_names(f));
+    if (m->form.patch)
+        return read_images(f);
     if (!m->form.encoder || !m->form.decoder)
         OA_TRY(read_id_rows(f, "input_ids", "lengths", m->options.model_context, &f->in));
     else {

@@ -138,6 +138,17 @@ enum oa_error oa_trained_open_in(oa_context *c, const char *folder, enum oa_prec
     return open_trained_run(c, folder, (int)precision, t);
 }
 
+enum oa_error oa_trained_refuse_images(const struct oa_trained *t, const char *folder)
+{
+    const struct oa_model_form *f = &t->model->form;
+    if (!f->channels)
+        return OA_OK;
+    return oa_fail(t->context, OA_UNSUPPORTED,
+                   "%s reads images of %ld channels, %ld x %ld, which no data file here has; "
+                   "'orthant forward' runs it on a tensor pixel_values",
+                   folder, f->channels, f->image_height, f->image_width);
+}
+
 void oa_trained_json(const struct oa_trained *t, json_t *object)
 {
     if (t->checkpoint >= 0)

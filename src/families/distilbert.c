@@ -39,7 +39,7 @@ static const char *const ignored[] = { "distilbert.embeddings.position_ids", NUL
 
 static void read_distilbert(struct oa_hf_config *h)
 {
-    oa_hf_set_encoder(h, "DistilBert");
+    oa_hf_set_encoder(h, "DistilBert", false);
     oa_hf_set_count(h, "model.width", oa_hf_count(h, "dim", 768));
     oa_hf_set_count(h, "model.heads", oa_hf_count(h, "n_heads", 12));
     oa_hf_set_count(h, "model.layers", oa_hf_count(h, "n_layers", 6));

@@ -47,22 +47,22 @@ static void set_classes(const struct oa_hf_config *h)
         read_labels(h);
 }
 
-void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name)
+void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name, bool images)
 {
     const char *class =
         json_string_value(json_array_get(json_object_get(h->root, "architectures"), 0));
     size_t n = strlen(name);
     const char *end = class && strncmp(class, name, n) == 0 ? class + n : "";
     *h->form = (struct oa_model_form){ .encoder = true };
-    if (strcmp(end, "ForMaskedLM") == 0 || strcmp(end, "ForPreTraining") == 0) {
+    if (strcmp(end, images ? "ForImageClassification" : "ForSequenceClassification") == 0) {
+        set_classes(h);
+    } else if (!images && (strcmp(end, "ForMaskedLM") == 0 || strcmp(end, "ForPreTraining") == 0)) {
         h->form->output = OA_OUTPUT_TOKENS;
         oa_hf_set(h, "data.task", "mlm");
-    } else if (strcmp(end, "ForSequenceClassification") == 0 ||
-               strcmp(end, "ForImageClassification") == 0) {
-        set_classes(h);
     } else {
         oa_hf_refuse(h, "architectures",
-                     "of this family ForMaskedLM and ForSequenceClassification are");
+                     images ? "of this family ForImageClassification is"
+                            : "of this family ForMaskedLM and ForSequenceClassification are");
     }
 }
 
@@ -88,7 +88,7 @@ void oa_hf_set_post_norm(const struct oa_hf_config *h, double epsilon)
 
 void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabulary)
 {
-    oa_hf_set_encoder(h, name);
+    oa_hf_set_encoder(h, name, false);
     oa_hf_demand(h, "is_decoder", false, false);
     oa_hf_demand(h, "add_cross_attention", false, false);
     if (strcmp(oa_hf_word(h, "position_embedding_type", "absolute"), "absolute") != 0)
@@ -103,4 +103,57 @@ void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabul
     oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
     oa_hf_set_post_norm(h, oa_hf_real(h, "layer_norm_eps", 1e-12));
     oa_hf_set_head(h, "tanh");
+}
+
+/* ---- ViT ---- */
+
+/* A number for both sides, or [height, width]. */
+static void read_sides(const struct oa_hf_config *h, const char *key, long fallback, long out[2])
+{
+    json_t *value = json_object_get(h->root, key);
+    out[0] = out[1] = 0;
+    if (!json_is_array(value)) {
+        out[0] = out[1] = oa_hf_count(h, key, fallback);
+        return;
+    }
+    for (size_t i = 0; json_array_size(value) == 2 && i < 2; i++)
+        out[i] = (long)json_integer_value(json_array_get(value, i));
+    if (out[0] < 1 || out[1] < 1)
+        oa_hf_refuse(h, key, "a number or two are");
+}
+
+static void set_image(struct oa_hf_config *h, long leading)
+{
+    long sides[2], patch[2], channels = oa_hf_count(h, "num_channels", 3);
+    read_sides(h, "image_size", 224, sides);
+    read_sides(h, "patch_size", 16, patch);
+    if (patch[0] != patch[1])
+        oa_hf_refuse(h, "patch_size", "a square is");
+    else if (oa_status(h->context) == OA_OK && (sides[0] % patch[0] || sides[1] % patch[0]))
+        oa_hf_refuse(h, "image_size", "a multiple of patch_size is");
+    if (oa_status(h->context) != OA_OK)
+        return;
+    h->form->channels = channels;
+    h->form->image_height = sides[0];
+    h->form->image_width = sides[1];
+    h->form->patch = channels * patch[0] * patch[0];
+    oa_hf_set_count(h, "model.context", leading + (sides[0] / patch[0]) * (sides[1] / patch[0]));
+}
+
+void oa_hf_set_vit(struct oa_hf_config *h, const char *name, long leading)
+{
+    static const char *const parts[] = { "attention.query", "attention.key", "attention.value" };
+    oa_hf_set_encoder(h, name, true);
+    set_image(h, leading);
+    oa_hf_set_count(h, "model.width", oa_hf_count(h, "hidden_size", 768));
+    oa_hf_set_count(h, "model.heads", oa_hf_count(h, "num_attention_heads", 12));
+    oa_hf_set_count(h, "model.layers", oa_hf_count(h, "num_hidden_layers", 12));
+    oa_hf_set_count(h, "model.ffn", oa_hf_count(h, "intermediate_size", 3072));
+    oa_hf_set_count(h, "model.vocabulary", 1 + leading);
+    oa_hf_set_real(h, "model.norm_epsilon", oa_hf_real(h, "layer_norm_eps", 1e-12));
+    oa_hf_set_activation(h, "hidden_act", "gelu");
+    oa_hf_set(h, "model.bias", "true");
+    oa_hf_set(h, "model.attention", "softmax");
+    for (int i = 0; i < 3 && !oa_hf_flag(h, "qkv_bias", true); i++)
+        h->absent_biases[i] = parts[i];
 }

@@ -19,7 +19,9 @@ struct oa_family_tensor {
         OA_LAYOUT_TRANSPOSED, /* [inputs, outputs] */
         OA_LAYOUT_HEADS,      /* parts alternate head by head */
         OA_LAYOUT_ZERO,       /* no tensor: the parameter is 0 */
-        OA_LAYOUT_READ        /* as SAME, but never exported */
+        OA_LAYOUT_READ,       /* as SAME, but never exported */
+        OA_LAYOUT_FLAT,       /* with more dimensions, of as many elements */
+        OA_LAYOUT_ROW         /* row `part` of the parameter; several tensors make one */
     } layout;
     int part,
         parts; /* the parameter is so many-th of so many equal parts of its rows; 0 of 0: all */
@@ -46,6 +48,14 @@ enum { OA_FIRST_POSITION = -1 }; /* as many as struct oa_hf_config has it */
 #define OA_READ(theirs, ours)                                                                      \
     {                                                                                              \
         theirs, ours, OA_LAYOUT_READ, 0, 0, 0                                                      \
+    }
+#define OA_FLAT(theirs, ours)                                                                      \
+    {                                                                                              \
+        theirs, ours, OA_LAYOUT_FLAT, 0, 0, 0                                                      \
+    }
+#define OA_ROW(row, theirs, ours)                                                                  \
+    {                                                                                              \
+        theirs, ours, OA_LAYOUT_ROW, row, 0, 0                                                     \
     }
 #define OA_ZERO(ours)                                                                              \
     {                                                                                              \

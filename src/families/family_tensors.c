@@ -324,6 +324,21 @@ static bool find_source(const struct oa_weight_files *f, const struct oa_paramet
     return known;
 }
 
+/* The next tensor that makes a row of the same parameter; false: there is none. */
+static bool find_next_row(const struct oa_weight_files *f, struct tensor_source *s)
+{
+    const char *ours = s->row->ours;
+    for (const struct oa_family_tensor *t = s->row + 1;
+         s->row->layout == OA_LAYOUT_ROW && t->theirs; t++)
+        if (t->layout == OA_LAYOUT_ROW && strcmp(t->ours, ours) == 0) {
+            *s = (struct tensor_source){ .row = t };
+            snprintf(s->name, sizeof s->name, "%s", t->theirs);
+            s->array = find_tensor(f, s->name, &s->shard);
+            return true;
+        }
+    return false;
+}
+
 /* ---- shapes ---- */
 
 static bool is_real(const struct oa_array *a)
@@ -342,6 +357,18 @@ static void stored_shape(const struct oa_family_tensor *t, const struct oa_param
         *rows = *columns;
         *columns = swap;
     }
+}
+
+/* Rows of that many elements, behind dimensions of 1. */
+static bool fits_flat(const struct oa_array *a, long rows, long columns)
+{
+    int first = 0;
+    long rest = 1;
+    while (first + 1 < a->dims && a->dim[first] == 1)
+        first++;
+    for (int i = first; i < a->dims; i++)
+        rest *= a->dim[i];
+    return rest == rows * columns && (rows == 1 || a->dim[first] == rows);
 }
 
 static enum oa_error check_source(const struct oa_weight_files *f, const struct oa_parameter *p,
@@ -363,6 +390,8 @@ static enum oa_error check_source(const struct oa_weight_files *f, const struct 
                        "read",
                        path, a->name, oa_type_name(a->type));
     bool fits = a->dims == p->dims && a->dim[0] == rows && (p->dims == 1 || a->dim[1] == columns);
+    if (s->row->layout == OA_LAYOUT_FLAT || s->row->layout == OA_LAYOUT_ROW)
+        fits = fits_flat(a, s->row->layout == OA_LAYOUT_ROW ? 1 : rows, columns);
     if (fits)
         return OA_OK;
     char wanted[64];
@@ -451,7 +480,9 @@ enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *
     for (int i = 0; i < m->store.count; i++) {
         const struct oa_parameter *p = m->store.parameter[i];
         if (find_source(f, p, &s))
-            OA_TRY(check_source(f, p, &s));
+            do
+                OA_TRY(check_source(f, p, &s));
+            while (find_next_row(f, &s));
         else if (p->trainable)
             return oa_fail(f->context, OA_UNSUPPORTED, "models of type %s have no %s",
                            f->family->type, p->name);
@@ -475,6 +506,8 @@ size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_paramet
                        long head_width, long row, long column)
 {
     long columns = p->dims == 2 ? p->dim[1] : 1, at = row + t->skip + t->part * p->dim[0];
+    if (t->layout == OA_LAYOUT_ROW)
+        return (size_t)column;
     if (t->layout == OA_LAYOUT_HEADS)
         at = (row / head_width * t->parts + t->part) * head_width + row % head_width;
     if (t->layout == OA_LAYOUT_TRANSPOSED)
@@ -501,7 +534,7 @@ static enum oa_error copy_source(const struct oa_weight_files *f, const struct o
     double factor, addend;
     long columns = p->dims == 2 ? p->dim[1] : 1, width = oa_head_width(&m->options);
     size_t bytes = (size_t)p->count * d->numbers.real_size;
-    void *host = oa_view_open(&v, d, p->value, bytes, OA_VIEW_WRITE);
+    void *host = oa_view_open(&v, d, p->value, bytes, OA_VIEW_READ | OA_VIEW_WRITE);
     find_change(f, p, &factor, &addend);
     bool zero = s->row->layout == OA_LAYOUT_ZERO;
     bool plain = !zero && s->array->type == d->numbers.real && s->row->layout == OA_LAYOUT_SAME &&
@@ -513,7 +546,9 @@ static enum oa_error copy_source(const struct oa_weight_files *f, const struct o
                (const char *)s->array->data +
                    oa_family_place(s->row, p, width, 0, 0) * d->numbers.real_size,
                bytes);
-    for (long i = 0; host && !zero && !plain && i < p->dim[0]; i++)
+    bool row = s->row->layout == OA_LAYOUT_ROW;
+    for (long i = row ? s->row->part : 0;
+         host && !zero && !plain && i < (row ? s->row->part + 1 : p->dim[0]); i++)
         for (long j = 0; j < columns; j++) {
             double x = oa_array_value(s->array, oa_family_place(s->row, p, width, i, j));
             oa_real_set(d, host, i * columns + j, factor * x + addend);
@@ -535,7 +570,9 @@ enum oa_error oa_family_copy(struct oa_weight_files *f, struct oa_model *m)
     struct tensor_source s;
     for (int i = 0; i < m->store.count; i++)
         if (find_source(f, m->store.parameter[i], &s))
-            OA_TRY(copy_source(f, m, &s, m->store.parameter[i]));
+            do
+                OA_TRY(copy_source(f, m, &s, m->store.parameter[i]));
+            while (find_next_row(f, &s));
     oa_store_refresh_all(&m->store);
     return oa_status(f->context);
 }

@@ -69,13 +69,15 @@ bool oa_hf_sliding(const struct oa_hf_config *h, long layer, bool older);
 
 /* The form and data.task by the class: NAMEForMaskedLM and NAMEForPreTraining, as the same;
  * NAMEForSequenceClassification and NAMEForImageClassification, with the classes of id2label.
- * Others are refused. */
-void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name);
+ * Others are refused; of images those for texts, and the other way round. */
+void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name, bool images);
 /* The layer before the output: of classes with `activation`, a word of model.head; of tokens with
  * model.activation and a norm. */
 void oa_hf_set_head(const struct oa_hf_config *h, const char *activation);
 /* Blocks of BERT: norms with this epsilon behind the embedding and the sums, biases. */
 void oa_hf_set_post_norm(const struct oa_hf_config *h, double epsilon);
+/* ViT and DeiT: NAMEForImageClassification; `leading` tokens before the patches. */
+void oa_hf_set_vit(struct oa_hf_config *h, const char *name, long leading);
 /* What BERT and RoBERTa have in common, all but the positions. */
 void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabulary);
 

@@ -99,7 +99,7 @@ static void read_positions(struct oa_hf_config *h)
 
 static void read_modernbert(struct oa_hf_config *h)
 {
-    oa_hf_set_encoder(h, "ModernBert");
+    oa_hf_set_encoder(h, "ModernBert", false);
     oa_hf_set_count(h, "model.width", oa_hf_count(h, "hidden_size", 768));
     oa_hf_set_count(h, "model.heads", oa_hf_count(h, "num_attention_heads", 12));
     oa_hf_set_count(h, "model.layers", oa_hf_count(h, "num_hidden_layers", 22));

@@ -66,7 +66,38 @@ double oa_embedding_factor(const struct oa_options *o)
     return o->model_embedding_scale * root;
 }
 
+struct oa_image oa_form_image(const struct oa_model_form *f)
+{
+    struct oa_image i = { f->channels, f->image_height, f->image_width, 0 };
+    if (!f->channels)
+        i = (struct oa_image){ 1, OA_PICTURE_SIDE, OA_PICTURE_SIDE, 0 };
+    while (i.channels * (i.side + 1) * (i.side + 1) <= f->patch)
+        i.side++;
+    return i;
+}
+
 /* ---- incompatible options ---- */
+
+static enum oa_error form_check_image(oa_context *c, const struct oa_model_form *f,
+                                      const struct oa_options *o)
+{
+    const struct oa_image i = oa_form_image(f);
+    if (!f->channels)
+        return OA_OK;
+    bool whole = i.side && i.channels * i.side * i.side == f->patch && i.height % i.side == 0 &&
+                 i.width % i.side == 0;
+    if (!whole || i.height < 1 || i.width < 1)
+        return oa_fail(c, OA_SHAPE,
+                       "images of %ld x %ld pixels of %ld channels have no patches of %ld numbers",
+                       i.height, i.width, i.channels, f->patch);
+    long patches = (i.height / i.side) * (i.width / i.side);
+    if (patches >= o->model_context)
+        return oa_fail(c, OA_SHAPE,
+                       "images of %ld patches and a token for the class need a model.context of "
+                       "more than %ld",
+                       patches, o->model_context);
+    return OA_OK;
+}
 
 static enum oa_error form_check_stacks(oa_context *c, const struct oa_model_form *f)
 {
@@ -198,6 +229,7 @@ enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
                             const struct oa_options *o)
 {
     OA_TRY(form_check_stacks(c, f));
+    OA_TRY(form_check_image(c, f, o));
     OA_TRY(form_check_pool(c, f, o));
     OA_TRY(form_check_encoder(c, f, o));
     OA_TRY(form_check_norms(c, f, o));

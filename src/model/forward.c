@@ -18,9 +18,21 @@ struct embedded_stack {
 static oa_tensor *embed_patches(oa_tape *t, const struct embedded_stack *s,
                                 const struct oa_sequences *in)
 {
+    long tokens = in->rows * in->length;
     if (!s->patch)
         return NULL;
-    oa_tensor *x = oa_patch_pixels(t, in->pixels, in->ids, in->rows * in->length, s->patch->dim[1]);
+    if (!in->pixels && !in->values && !t->device->dry) {
+        oa_fail(t->device->context, OA_UNSUPPORTED, "the model reads images, and there is none");
+        return NULL;
+    }
+    if (!in->values)
+        return oa_linear(t, oa_patch_pixels(t, in->pixels, in->ids, tokens, s->patch->dim[1]),
+                         s->patch, NULL);
+    oa_tensor *x = oa_tensor_new(t, tokens, s->patch->dim[1]);
+    if (!x)
+        return NULL;
+    x->wants_gradient = false;
+    oa_acts_write(t->device, tokens * x->cols, in->values, x->data);
     return oa_linear(t, x, s->patch, NULL);
 }
 

@@ -30,8 +30,14 @@ struct oa_model_form {
     long classes;        /* OA_OUTPUT_CLASSES */
     char *const *labels; /* [classes] names of the classes, borrowed; NULL: unknown */
     bool segments;       /* pairs of texts: at least two segments (model.segments) */
-    long patch;          /* image encoder: pixels per patch; else 0 */
+    long patch;          /* image encoder: numbers per patch, of all channels; else 0 */
+    long channels, image_height, image_width; /* 0: those of data.h's pictures, in grey */
 };
+/* What an image encoder reads: its patches are squares. */
+struct oa_image {
+    long channels, height, width, side; /* side: of a patch */
+};
+struct oa_image oa_form_image(const struct oa_model_form *f);
 struct oa_model_form oa_language_model_form(long vocabulary);
 bool oa_is_language_model(const struct oa_model_form *f); /* decoder only, tokens */
 /* "decoder", "encoder", "encoder-decoder" */
@@ -117,6 +123,7 @@ struct oa_sequences {
     const int32_t *segments; /* [rows, length], or NULL: all 0 */
     const int32_t *words;    /* [rows, length] word numbers, or NULL */
     const uint8_t *pixels;   /* [rows, length, form.patch]; with form.patch */
+    const double *values;    /* the same as numbers, in place of pixels; where id ≠ 0, 0 */
 };
 /* Output of an encoder. */
 struct oa_memory {

@@ -36,6 +36,9 @@ static void config_print_form(const struct oa_model_form *f, struct oa_text *out
         oa_text_printf(out, "\"segments\": true, ");
     if (f->patch)
         oa_text_printf(out, "\"patch\": %ld, ", f->patch);
+    if (f->channels)
+        oa_text_printf(out, "\"channels\": %ld, \"image_height\": %ld, \"image_width\": %ld, ",
+                       f->channels, f->image_height, f->image_width);
 }
 
 enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_labels *specials,
@@ -77,7 +80,10 @@ static enum oa_error config_read_form(oa_context *c, const char *path, json_t *r
     *f = (struct oa_model_form){ .vocabulary = config_count(root, "vocabulary", -1),
                                  .classes = config_count(root, "classes", 0),
                                  .segments = json_is_true(segments),
-                                 .patch = config_count(root, "patch", 0) };
+                                 .patch = config_count(root, "patch", 0),
+                                 .channels = config_count(root, "channels", 0),
+                                 .image_height = config_count(root, "image_height", 0),
+                                 .image_width = config_count(root, "image_width", 0) };
     if (!architecture || !oa_architecture_parse(architecture, f))
         return oa_fail(c, OA_FORMAT,
                        "%s: not a configuration of an Orthant model (\"architecture\" must be "
@@ -89,10 +95,13 @@ static enum oa_error config_read_form(oa_context *c, const char *path, json_t *r
                        path);
     if (segments && !json_is_boolean(segments))
         return oa_fail(c, OA_FORMAT, "%s: \"segments\" must be true or false", path);
-    const char *wrong = f->vocabulary < 1 ? "vocabulary"
-                        : f->classes < 0  ? "classes"
-                        : f->patch < 0    ? "patch"
-                                          : NULL;
+    const char *wrong = f->vocabulary < 1     ? "vocabulary"
+                        : f->classes < 0      ? "classes"
+                        : f->patch < 0        ? "patch"
+                        : f->channels < 0     ? "channels"
+                        : f->image_height < 0 ? "image_height"
+                        : f->image_width < 0  ? "image_width"
+                                              : NULL;
     if (!wrong)
         return OA_OK;
     json_t *found = json_object_get(root, wrong);

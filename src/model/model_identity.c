@@ -21,6 +21,10 @@ static void identity_add_form(oa_context *c, json_t *own, const struct oa_model_
     oa_json_set(c, own, "segments", json_boolean(f->segments));
     if (f->patch)
         oa_json_set(c, own, "patch", json_integer(f->patch));
+    if (f->channels)
+        oa_json_set(c, own, "image",
+                    json_pack("[I, I, I]", (json_int_t)f->channels, (json_int_t)f->image_height,
+                              (json_int_t)f->image_width));
     if (!f->labels)
         return;
     json_t *labels = json_array();

@@ -87,3 +87,21 @@ expect 0 import "$golden/bert-mlm" --out ids
 seq 1 40 | tr '\n' ' ' >ids.txt
 expect 1 eval ids --data ids.txt
 says err '\[CLS\]'
+
+# Images: what only forward reads, and what else it refuses.
+expect 0 import "$golden/vit" --out images
+says images/config.json '"channels": 3, "image_height": 32, "image_width": 32'
+head -c 3073 /dev/zero >picture.bin
+for command in eval classify; do
+    expect 1 $command images --data picture.bin
+    says err 'reads images of 3 channels, 32 x 32, which no data file here has'
+done
+expect 1 inspect images --text "1 0 0" --out maps.html
+says err 'the model reads images, and there is none'
+expect 2 forward images --in "$golden/bert-cls/expect.safetensors" --out o.safetensors
+says err 'this model has no input attention_mask\|this model has no input input_ids'
+refused vit 's/"image_size": 32/"image_size": 36/' '"image_size": 36 is not supported: a multiple of patch_size is'
+refused vit 's/"image_size": 32/"image_size": 40/' 'tensor vit.embeddings.position_embeddings has 3 dimensions, the first of 1; config.json needs \[26, 40\]'
+refused vit 's/"patch_size": 8/"patch_size": [8, 4]/' '"patch_size": \[8, 4\] is not supported: a square is'
+refused vit 's/"num_channels": 3/"num_channels": 1/' 'tensor vit.embeddings.patch_embeddings.projection.weight has 4 dimensions'
+refused deit 's/DeiTForImageClassification/DeiTForImageClassificationWithTeacher/' 'of this family ForImageClassification is'
