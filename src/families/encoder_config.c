@@ -108,7 +108,7 @@ void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabul
 /* ---- ViT ---- */
 
 /* A number for both sides, or [height, width]. */
-static void read_sides(const struct oa_hf_config *h, const char *key, long fallback, long out[2])
+static void read_image_sides(const struct oa_hf_config *h, const char *key, long fallback, long out[2])
 {
     json_t *value = json_object_get(h->root, key);
     out[0] = out[1] = 0;
@@ -125,8 +125,8 @@ static void read_sides(const struct oa_hf_config *h, const char *key, long fallb
 static void set_image(struct oa_hf_config *h, long leading)
 {
     long sides[2], patch[2], channels = oa_hf_count(h, "num_channels", 3);
-    read_sides(h, "image_size", 224, sides);
-    read_sides(h, "patch_size", 16, patch);
+    read_image_sides(h, "image_size", 224, sides);
+    read_image_sides(h, "patch_size", 16, patch);
     if (patch[0] != patch[1])
         oa_hf_refuse(h, "patch_size", "a square is");
     else if (oa_status(h->context) == OA_OK && (sides[0] % patch[0] || sides[1] % patch[0]))

@@ -96,8 +96,8 @@ for command in eval classify; do
     expect 1 $command images --data picture.bin
     says err 'reads images of 3 channels, 32 x 32, which no data file here has'
 done
-expect 1 inspect images --text "1 0 0" --out maps.html
-says err 'the model reads images, and there is none'
+expect 2 inspect images --text "1 0 0" --out maps.html
+says err 'the model reads images; inspect needs a model of texts'
 expect 2 forward images --in "$golden/bert-cls/expect.safetensors" --out o.safetensors
 says err 'this model has no input attention_mask\|this model has no input input_ids'
 refused vit 's/"image_size": 32/"image_size": 36/' '"image_size": 36 is not supported: a multiple of patch_size is'
