@@ -66,6 +66,7 @@ static const struct {
     { "bert-cls", "bert-cls", "softmax" },
     { "distilbert-cls", "distilbert-cls", "softmax" },
     { "roberta-cls", "roberta-cls", "softmax" },
+    { "olmo2", "olmo2", "softmax(qknorm=joint)" },
     { "vit", "vit", "softmax" },
     { "deit", "deit", "softmax" },
     { "modernbert-mlm", "modernbert-mlm", "softmax ; local(window=3) ; local(window=3)" },
@@ -243,6 +244,50 @@ static void models_equal_transformers(void **state)
         check_continuations(cases[i].name, expected);
         remove_run();
     }
+}
+
+/* A model without an output layer: that of a case without its classifier. */
+static void bare_models_have_states_and_a_pooler(void **state)
+{
+    static const char *const tensors[] = { "last_hidden_state", "pooler_output" };
+    struct oa_imported imported;
+    struct oa_tensors *all, *wanted, *made;
+    struct oa_array kept[64];
+    int count = 0;
+    char expected[400];
+    (void)state;
+    assert_int_equal(system("rm -rf test_families_bare && mkdir test_families_bare && sed "
+                            "s/BertForSequenceClassification/BertModel/ " GOLDEN
+                            "bert-cls/config.json >test_families_bare/config.json"),
+                     0);
+    succeed(oa_tensors_open(context, file_of("bert-cls", "model.safetensors"), &all));
+    for (int i = 0; i < oa_tensors_count(all); i++)
+        if (strncmp(oa_tensors_at(all, i)->name, "classifier.", 11) != 0)
+            kept[count++] = *oa_tensors_at(all, i);
+    assert_int_equal(count, oa_tensors_count(all) - 2);
+    succeed(oa_tensors_write(context, "test_families_bare/model.safetensors", kept, count, NULL));
+    oa_tensors_close(all);
+    succeed(oa_import_model(context, "test_families_bare", RUN, &imported));
+    snprintf(expected, sizeof expected, "%s", file_of("bert-cls", "expect.safetensors"));
+    succeed(oa_forward(context, RUN,
+                       &(struct oa_forward_request){
+                           .in = expected, .out = RUN "/out.safetensors", .precision = "f64" }));
+    succeed(oa_tensors_open(context, expected, &wanted));
+    succeed(oa_tensors_open(context, RUN "/out.safetensors", &made));
+    assert_null(oa_tensors_find(made, "logits"));
+    for (int i = 0; i < 2; i++) {
+        char with_prefix[64];
+        snprintf(with_prefix, sizeof with_prefix, "expect.%s", tensors[i]);
+        assert_true(relative_distance(oa_tensors_find(made, tensors[i]),
+                                      oa_tensors_find(wanted, with_prefix),
+                                      oa_tensors_find(wanted, "lengths")) < 1e-13);
+    }
+    assert_int_equal(oa_eval(context, RUN, NULL, NULL, NULL), OA_UNSUPPORTED);
+    oa_clear_error(context);
+    oa_tensors_close(wanted);
+    oa_tensors_close(made);
+    remove_run();
+    assert_int_equal(system("rm -rf test_families_bare"), 0);
 }
 
 /* ids[7] beyond the vocabulary of 300 is refused by its place. */
@@ -433,6 +478,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(families_have_cases),
         cmocka_unit_test(models_equal_transformers),
+        cmocka_unit_test(bare_models_have_states_and_a_pooler),
         cmocka_unit_test(long_rows_have_the_logits_of_their_states),
         cmocka_unit_test(exports_equal_what_was_imported),
     };

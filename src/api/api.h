@@ -71,8 +71,9 @@ enum oa_error oa_trained_open_in(oa_context *c, const char *folder, enum oa_prec
                                  struct oa_trained *out);
 void oa_trained_close(struct oa_trained *t); /* also after a failed open */
 /* Member "checkpoint", its step, of a run that has not ended. */
-/* Imported models of images are not read by commands that take pictures of data.h. */
-enum oa_error oa_trained_refuse_images(const struct oa_trained *t, const char *folder);
+/* Refuses, for commands that read data, imported models without an output layer, and those of
+ * images. */
+enum oa_error oa_trained_check_output(const struct oa_trained *t, const char *folder);
 void oa_trained_json(const struct oa_trained *t, json_t *object);
 
 /* Scores of a run on a workload, as text and as members of a JSON object (scores.c). */

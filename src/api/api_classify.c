@@ -27,12 +27,12 @@ static enum oa_error check_classifier_run(const struct classification *x, const 
                                           const struct oa_task *task)
 {
     const struct oa_model_form *f = &x->t.model->form;
+    OA_TRY(oa_trained_check_output(&x->t, folder));
     if (!task || !task->layout || f->output == OA_OUTPUT_TOKENS)
         return oa_fail(x->t.context, OA_ARGUMENT,
                        "%s was trained for the task \"%s\"; classify needs a run of classify or "
                        "regress",
                        folder, x->t.options.data_task);
-    OA_TRY(oa_trained_refuse_images(&x->t, folder));
     if (f->output == OA_OUTPUT_CLASSES && !f->labels)
         return oa_fail(x->t.context, OA_FORMAT, "%s: " OA_NO_LABELS, folder);
     if (x->r->scores && f->output == OA_OUTPUT_NUMBER)

@@ -182,7 +182,7 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder,
 {
     enum oa_side side;
     OA_TRY(oa_trained_open(t->context, folder, t));
-    OA_TRY(oa_trained_refuse_images(t, folder));
+    OA_TRY(oa_trained_check_output(t, folder));
     OA_TRY(apply_eval_request(t, folder, r));
     const struct oa_measured_data data = { r->files, r->columns };
     if (r->files)

@@ -302,6 +302,8 @@ static enum oa_error add_outputs(struct forward_pass *f, oa_tensor *hidden)
             oa_acts_download(t->device, x->cols, oa_act_at(t->device, x->data, i * x->ld),
                              result_row(f, pooled, i, x->cols));
     }
+    if (!t->model->output)
+        return OA_OK;
     long columns = t->model->output->dim[0];
     const void *logits = oa_model_logits(&t->tape, t->model, x, 0, x->rows);
     void *out = logits ? add_forward_result(f, "logits", f->in.rows, 0, columns) : NULL;

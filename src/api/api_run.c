@@ -138,9 +138,14 @@ enum oa_error oa_trained_open_in(oa_context *c, const char *folder, enum oa_prec
     return open_trained_run(c, folder, (int)precision, t);
 }
 
-enum oa_error oa_trained_refuse_images(const struct oa_trained *t, const char *folder)
+enum oa_error oa_trained_check_output(const struct oa_trained *t, const char *folder)
 {
     const struct oa_model_form *f = &t->model->form;
+    if (f->output == OA_OUTPUT_STATES)
+        return oa_fail(t->context, OA_UNSUPPORTED,
+                       "%s has no output layer: 'orthant train --init' trains one for a task, and "
+                       "'orthant forward' prints its hidden states",
+                       folder);
     if (!f->channels)
         return OA_OK;
     return oa_fail(t->context, OA_UNSUPPORTED,

@@ -12,9 +12,10 @@ struct oa_layer_shape {
     long length;                                /* N: longest length, size of tables */
     long memory_length; /* N of the keys in cross-attention; = length otherwise */
     bool causal, cross, bias;
-    bool plain_output; /* no output.bias */
-    double logit_cap;  /* logits s become cap·tanh(s/cap); 0 = none */
-    double init_scale; /* factor of the initial standard deviation of output.weight; 0 = 1 */
+    bool plain_output;     /* no output.bias */
+    double logit_cap;      /* logits s become cap·tanh(s/cap); 0 = none */
+    double qknorm_epsilon; /* 0 = 1e-6 */
+    double init_scale;     /* factor of the initial standard deviation of output.weight; 0 = 1 */
 };
 /* K = V = D/H, or 0, which layers refuse, if H does not divide D. */
 struct oa_layer_shape oa_equal_heads_shape(long width, long heads, long length);

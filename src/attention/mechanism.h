@@ -41,7 +41,8 @@ struct oa_option_description {
 
 /* head_options.c: kv, qknorm, normalise, forget, gate; no-ops for groups without them. */
 bool oa_head_clash(const struct oa_atom *a, char *sentence, size_t size);
-#define OA_QKNORM_EPSILON 1e-6
+#define OA_QKNORM_EPSILON 1e-6 /* where the shape has none */
+double oa_qknorm_epsilon(const struct oa_group *g);
 /* Options of components that belong to the mixture `a`, or to none. */
 bool oa_head_component_clash(const struct oa_atom *a, char *sentence, size_t size);
 bool oa_head_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,

@@ -67,8 +67,8 @@ struct oa_value {
     }
 #define OA_QKNORM_ARGUMENT                                                                         \
     {                                                                                              \
-        "qknorm", OA_VALUE_CHOICE, "none", "none|rms|layer|unit", 0, 0,                            \
-            "norm of the rows of queries and keys of each head"                                    \
+        "qknorm", OA_VALUE_CHOICE, "none", "none|rms|layer|unit|joint", 0, 0,                      \
+            "norm of the rows of queries and keys, of each head or of all heads together"          \
     }
 #define OA_NORMALISE_ARGUMENT                                                                      \
     {                                                                                              \

@@ -59,10 +59,14 @@ void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name, bool imag
     } else if (!images && (strcmp(end, "ForMaskedLM") == 0 || strcmp(end, "ForPreTraining") == 0)) {
         h->form->output = OA_OUTPUT_TOKENS;
         oa_hf_set(h, "data.task", "mlm");
+    } else if (strcmp(end, "Model") == 0) {
+        h->form->output = OA_OUTPUT_STATES;
+        oa_hf_set(h, "data.task", images ? "classify" : "mlm");
     } else {
         oa_hf_refuse(h, "architectures",
-                     images ? "of this family ForImageClassification is"
-                            : "of this family ForMaskedLM and ForSequenceClassification are");
+                     images ? "of this family ForImageClassification and the bare model are"
+                            : "of this family ForMaskedLM, ForSequenceClassification and the bare "
+                              "model are");
     }
 }
 
@@ -108,7 +112,8 @@ void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabul
 /* ---- ViT ---- */
 
 /* A number for both sides, or [height, width]. */
-static void read_image_sides(const struct oa_hf_config *h, const char *key, long fallback, long out[2])
+static void read_image_sides(const struct oa_hf_config *h, const char *key, long fallback,
+                             long out[2])
 {
     json_t *value = json_object_get(h->root, key);
     out[0] = out[1] = 0;
@@ -154,6 +159,8 @@ void oa_hf_set_vit(struct oa_hf_config *h, const char *name, long leading)
     oa_hf_set_activation(h, "hidden_act", "gelu");
     oa_hf_set(h, "model.bias", "true");
     oa_hf_set(h, "model.attention", "softmax");
+    if (h->form->output == OA_OUTPUT_STATES)
+        oa_hf_set(h, "model.head", oa_hf_word(h, "pooler_act", "tanh"));
     for (int i = 0; i < 3 && !oa_hf_flag(h, "qkv_bias", true); i++)
         h->absent_biases[i] = parts[i];
 }

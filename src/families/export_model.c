@@ -77,7 +77,8 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
     bool encoder = m->form.encoder && !m->form.decoder;
     const char *all = encoder ? NULL : in_the_way_of_decoders(x->options);
     all = all ? all : in_the_way_of_all(x->options);
-    if ((!encoder && !oa_is_language_model(&m->form)) || m->form.patch)
+    if ((!encoder && !oa_is_language_model(&m->form)) || m->form.patch ||
+        m->form.output == OA_OUTPUT_STATES)
         oa_fail(c, OA_UNSUPPORTED,
                 "language models and encoders of texts are exported; this model is of "
                 "architecture %s with output %s%s",

@@ -120,6 +120,8 @@ struct oa_gguf;
 enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
                                         const struct oa_imported *i, struct oa_weight_files **out);
 void oa_weight_files_close(struct oa_weight_files *f);
+/* Whether there is a tensor for a parameter of that name. */
+bool oa_family_has(const struct oa_weight_files *f, const char *parameter);
 /* Whether every parameter has its tensor, in the shape it needs, and every tensor is one of the
  * family. heads: of a layer. */
 enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *m);

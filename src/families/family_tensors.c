@@ -324,6 +324,14 @@ static bool find_source(const struct oa_weight_files *f, const struct oa_paramet
     return known;
 }
 
+bool oa_family_has(const struct oa_weight_files *f, const char *parameter)
+{
+    struct oa_parameter p = { 0 };
+    struct tensor_source s;
+    snprintf(p.name, sizeof p.name, "%s", parameter);
+    return find_source(f, &p, &s) && s.array;
+}
+
 /* The next tensor that makes a row of the same parameter; false: there is none. */
 static bool find_next_row(const struct oa_weight_files *f, struct tensor_source *s)
 {

@@ -68,7 +68,8 @@ bool oa_hf_sliding(const struct oa_hf_config *h, long layer, bool older);
 /* encoder_config.c */
 
 /* The form and data.task by the class: NAMEForMaskedLM and NAMEForPreTraining, as the same;
- * NAMEForSequenceClassification and NAMEForImageClassification, with the classes of id2label.
+ * NAMEForSequenceClassification and NAMEForImageClassification, with the classes of id2label;
+ * NAMEModel, without an output.
  * Others are refused; of images those for texts, and the other way round. */
 void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name, bool images);
 /* The layer before the output: of classes with `activation`, a word of model.head; of tokens with

@@ -145,6 +145,10 @@ static enum oa_error make_model(struct oa_device *d, const struct import_source 
     i->form.vocabulary = oa_tokenizer_size(tok);
     enum oa_error e = from->gguf ? oa_weight_files_read_gguf(c, from->gguf, i, &files)
                                  : oa_weight_files_open(c, from->path, i, &files);
+    if (e == OA_OK && i->form.output == OA_OUTPUT_STATES && !oa_family_has(files, "head.weight")) {
+        i->options.model_head = OA_HEAD_NONE; /* a model without a pooler */
+        i->options.model_head_norm = false;
+    }
     if (e == OA_OK)
         e = oa_model_describe(d, &i->options, &i->form, m);
     if (e == OA_OK)

@@ -17,9 +17,8 @@ static void read_qwen3(struct oa_hf_config *h)
     oa_hf_demand_language_model(h, "Qwen3");
     oa_hf_demand(h, "attention_bias", false, false);
     oa_hf_demand(h, "use_sliding_window", false, false);
-    if (oa_hf_real(h, "rms_norm_eps", 1e-6) != 1e-6)
-        oa_hf_refuse(h, "rms_norm_eps", "norms of queries and keys add 1e-6");
     oa_hf_set_llama(h, &defaults);
+    oa_hf_set_real(h, "model.qknorm_epsilon", h->options->model_norm_epsilon);
     oa_hf_set_attention(h, oa_hf_never, 0, oa_hf_keys(h, &defaults), "qknorm=rms");
 }
 

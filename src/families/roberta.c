@@ -21,6 +21,7 @@ static const struct oa_family_tensor classifier_tensors[] = {
     OA_BERT_TENSORS("roberta."),
     POSITIONS,
     OA_BERT_PAIR("classifier.dense", "head"),
+    OA_BERT_PAIR("roberta.pooler.dense", "head"), /* of the bare model */
     OA_BERT_PAIR("classifier.out_proj", "classifier"),
     OA_LAST_TENSOR,
 };

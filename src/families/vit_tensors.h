@@ -21,6 +21,7 @@
     OA_BERT_LAYER(model, "intermediate.dense", "ffn.in"),                                          \
     OA_BERT_LAYER(model, "output.dense", "ffn.out"),                                               \
     OA_BERT_PAIR(model "layernorm", "encoder.norm"),                                               \
+    OA_BERT_PAIR(model "pooler.dense", "head"),                                                    \
     OA_BERT_PAIR("classifier", "classifier")
 #define OA_VIT_IGNORED(model)                                                                      \
     model "embeddings.mask_token", model "pooler.dense.weight", model "pooler.dense.bias"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const output_name[] = { "tokens", "classes", "number" };
+static const char *const output_name[] = { "tokens", "classes", "number", "states" };
 enum { OUTPUTS = sizeof output_name / sizeof *output_name };
 
 struct oa_model_form oa_language_model_form(long vocabulary)
@@ -111,6 +111,8 @@ static enum oa_error form_check_stacks(oa_context *c, const struct oa_model_form
     if (f->patch && (f->decoder || f->output == OA_OUTPUT_TOKENS))
         return oa_fail(c, OA_UNSUPPORTED,
                        "image patches need an encoder with classes or a number as output");
+    if (f->output == OA_OUTPUT_STATES && f->decoder)
+        return oa_fail(c, OA_UNSUPPORTED, "a decoder needs an output layer");
     if (f->output == OA_OUTPUT_CLASSES && f->classes < 2)
         return oa_fail(c, OA_SHAPE, "a classifier needs at least 2 classes, not %ld", f->classes);
     return OA_OK;

@@ -22,7 +22,12 @@
 #include "model/stack.h"
 
 /* Architecture and output of a model (form.c). */
-enum oa_model_output { OA_OUTPUT_TOKENS, OA_OUTPUT_CLASSES, OA_OUTPUT_NUMBER };
+enum oa_model_output {
+    OA_OUTPUT_TOKENS,
+    OA_OUTPUT_CLASSES,
+    OA_OUTPUT_NUMBER,
+    OA_OUTPUT_STATES /* imported encoders without an output layer */
+};
 struct oa_model_form {
     bool encoder, decoder;       /* both: with cross-attention */
     enum oa_model_output output; /* encoder only with OA_OUTPUT_TOKENS: a masked LM */
@@ -42,7 +47,8 @@ struct oa_model_form oa_language_model_form(long vocabulary);
 bool oa_is_language_model(const struct oa_model_form *f); /* decoder only, tokens */
 /* "decoder", "encoder", "encoder-decoder" */
 const char *oa_architecture_name(const struct oa_model_form *f);
-const char *oa_output_name(enum oa_model_output output); /* "tokens", "classes", "number" */
+/* "tokens", "classes", "number", "states" */
+const char *oa_output_name(enum oa_model_output output);
 /* Sets encoder and decoder. */
 bool oa_architecture_parse(const char *name, struct oa_model_form *out);
 bool oa_output_parse(const char *name, enum oa_model_output *out);
@@ -90,7 +96,7 @@ struct oa_model {
     struct oa_positions positions, source_positions;
     struct oa_parameter *head, *head_bias; /* [D, D], [D] (model.head), or NULL */
     struct oa_norm head_norm;              /* model.head_norm */
-    struct oa_parameter *output;           /* [outputs, D]; `embedding` if tied */
+    struct oa_parameter *output;           /* [outputs, D]; `embedding` if tied; NULL: states */
     struct oa_parameter *output_bias;      /* or NULL */
     const struct oa_attention_hook
         *hook; /* called after each attention layer of a forward pass; or NULL */

@@ -91,7 +91,9 @@ static enum oa_error config_read_form(oa_context *c, const char *path, json_t *r
                        path);
     if (output &&
         (!json_is_string(output) || !oa_output_parse(json_string_value(output), &f->output)))
-        return oa_fail(c, OA_FORMAT, "%s: \"output\" must be \"tokens\", \"classes\" or \"number\"",
+        return oa_fail(c, OA_FORMAT,
+                       "%s: \"output\" must be \"tokens\", \"classes\", "
+                       "\"number\" or \"states\"",
                        path);
     if (segments && !json_is_boolean(segments))
         return oa_fail(c, OA_FORMAT, "%s: \"segments\" must be true or false", path);

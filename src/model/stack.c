@@ -110,6 +110,7 @@ static enum oa_error stack_add_attention(oa_context *c, const struct stack_build
                                     .bias = s->bias != OA_BIASES_NONE,
                                     .plain_output = s->bias == OA_BIASES_QKV,
                                     .logit_cap = s->logit_cap,
+                                    .qknorm_epsilon = s->qknorm_epsilon,
                                     .init_scale = initial_branch_scale(s) };
     stack_name_of(b, cross ? "cross_attention." : "attention.", prefix);
     return oa_layer_open(c, cross ? s->cross : s->attention, layer, &shape, b->store, prefix, out);

@@ -36,6 +36,7 @@ struct oa_stack_shape {
     bool gated, parallel;
     double residual_scale; /* factor of branches */
     double logit_cap;      /* of attention; 0: none */
+    double qknorm_epsilon; /* of attention; 0: 1e-6 */
 };
 
 /* Norms of a sublayer: of what it reads, and of what it writes. */

@@ -54,7 +54,8 @@ static struct oa_stack_shape model_stack_shape(const struct oa_model *m, enum oa
                                     .gated = o->model_ffn_gate,
                                     .parallel = o->model_parallel,
                                     .residual_scale = o->model_residual_scale,
-                                    .logit_cap = o->model_logit_cap };
+                                    .logit_cap = o->model_logit_cap,
+                                    .qknorm_epsilon = o->model_qknorm_epsilon };
 }
 
 /* The encoder of an encoder-decoder. */
@@ -135,7 +136,7 @@ static enum oa_error model_register(struct oa_model *m)
                                                         o->model_width, OA_EMBEDDING_DEVIATION);
         if (o->model_output_bias)
             m->output_bias = oa_add_vector(&m->store, "output.bias", m->vocabulary, OA_INIT_ZERO);
-    } else {
+    } else if (m->form.output != OA_OUTPUT_STATES) {
         /* A linear map of the pooled row, always with a bias. */
         long outputs = m->form.output == OA_OUTPUT_CLASSES ? m->form.classes : 1;
         m->output = oa_add_matrix(&m->store, "classifier.weight", outputs, o->model_width,

@@ -132,6 +132,7 @@ static const char *const combinations[] = {
     "linformer(rank=3, qknorm=rms)",
     "mix(random, softmax(qknorm=rms), normalise=sink, gate=head)",
     "softmax(kv=2, qknorm=rms, normalise=sink, forget):4",
+    "softmax(kv=2, qknorm=joint):4 | local(window=2, qknorm=joint):2",
     "softmax(normalise=sigmoid, forget)",
     "softmax(normalise=entmax, forget, relative=alibi)",
     "longformer(window=2, global=2, forget, gate=head)",

@@ -98,7 +98,7 @@ refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
     says err "$3"
     [ ! -e x ] || fail "a refused model left a folder"
 }
-refused gpt2 's/"model_type": "gpt2"/"model_type": "rwkv"/' 'type "rwkv" are not supported; these are: bert, deit, distilbert, gemma2, gpt2, gpt_neo, gpt_neox, llama, mistral, modernbert, opt, qwen2, qwen3, roberta, vit'
+refused gpt2 's/"model_type": "gpt2"/"model_type": "rwkv"/' 'type "rwkv" are not supported; these are: bert, deit, distilbert, gemma2, gpt2, gpt_neo, gpt_neox, llama, mistral, modernbert, olmo2, opt, qwen2, qwen3, roberta, vit'
 refused gpt2 's/"model_type": "gpt2"/"model": 1/' 'has no "model_type"'
 refused gpt2 's/"scale_attn_weights": true/"scale_attn_weights": false/' '"scale_attn_weights": false is not supported'
 refused gpt2 's/GPT2LMHeadModel/GPT2ForSequenceClassification/' '"architectures": .* only the language model'
@@ -109,7 +109,9 @@ refused gpt2 's/"n_layer": 2/"n_layer": 1/' 'tensor transformer.h.1.attn.c_attn.
 refused gpt2 's/"n_embd": 40/"n_embd": 44/' 'tensor transformer.wte.weight has 2 dimensions, the first of 300; config.json needs \[300, 44\]'
 refused gpt2 's/"vocab_size": 300/"vocab_size": 200/' '300 tokens, but config.json has a vocabulary of 200'
 refused gpt_neox 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' 'embed_out.weight differs from the embedding, but config.json ties them'
-refused qwen3 's/"rms_norm_eps": 1e-06/"rms_norm_eps": 1e-05/' '"rms_norm_eps": .*norms of queries and keys add 1e-6'
+change qwen3 's/"rms_norm_eps": 1e-06/"rms_norm_eps": 1e-05/'
+expect 0 import model --out epsilon
+says epsilon/config.json '"qknorm_epsilon": 1e-05'
 # Options that the models above have not: the frequencies of Llama 3.1 (low: few turns in the original context), no caps.
 change llama 's/"rope_type": "default"/"rope_type": "llama3", "factor": 8, "low_freq_factor": 1.5, "high_freq_factor": 5, "original_max_position_embeddings": 32/'
 expect 0 import model --out turned

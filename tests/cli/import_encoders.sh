@@ -62,7 +62,7 @@ refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
     says err "$3"
     [ ! -e x ] || fail "a refused model left a folder"
 }
-refused bert-cls 's/ForSequenceClassification/ForTokenClassification/' '"architectures": .*ForTokenClassification.* is not supported: of this family ForMaskedLM and'
+refused bert-cls 's/ForSequenceClassification/ForTokenClassification/' '"architectures": .*ForTokenClassification.* is not supported: of this family ForMaskedLM'
 refused bert-cls 's/"is_decoder": false/"is_decoder": true/' '"is_decoder": true is not supported'
 refused bert-cls 's/"is_decoder": false/"position_embedding_type": "relative_key"/' '"position_embedding_type": "relative_key" is not supported'
 refused bert-cls 's/"is_decoder": false/"problem_type": "multi_label_classification"/' '"problem_type": .*: one of several classes, or one number, is'
@@ -104,4 +104,4 @@ refused vit 's/"image_size": 32/"image_size": 36/' '"image_size": 36 is not supp
 refused vit 's/"image_size": 32/"image_size": 40/' 'tensor vit.embeddings.position_embeddings has 3 dimensions, the first of 1; config.json needs \[26, 40\]'
 refused vit 's/"patch_size": 8/"patch_size": [8, 4]/' '"patch_size": \[8, 4\] is not supported: a square is'
 refused vit 's/"num_channels": 3/"num_channels": 1/' 'tensor vit.embeddings.patch_embeddings.projection.weight has 4 dimensions'
-refused deit 's/DeiTForImageClassification/DeiTForImageClassificationWithTeacher/' 'of this family ForImageClassification is'
+refused deit 's/DeiTForImageClassification/DeiTForImageClassificationWithTeacher/' 'of this family ForImageClassification'

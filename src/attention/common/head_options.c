@@ -52,6 +52,13 @@ static const struct head_option_text {
         "row / √(Σ row² + 10⁻⁶), for the rows of queries and of keys of each head, "
         "before rotary positions",
         "no parameters, O(n·K) time a head", "Henry et al. 2020, arXiv 2010.04245" } },
+    { "qknorm",
+      "joint",
+      "qknorm=joint",
+      { "qknorm",
+        "row / √(mean(row²) + 10⁻⁶) ⊙ g, for the rows of queries and of keys of all heads of the "
+        "group together, before rotary positions;  g trained, from 1",
+        "2K parameters and O(n·K) time a head", "OLMo et al. 2024, arXiv 2501.00656" } },
     { "normalise",
       "sink",
       "normalise=sink",
@@ -211,10 +218,15 @@ enum oa_error oa_head_check(oa_context *c, const struct oa_group *g)
 
 /* ---- parameters ---- */
 
-static struct oa_parameter *head_gain(struct oa_group *g, const char *name)
+double oa_qknorm_epsilon(const struct oa_group *g)
+{
+    return g->shape.qknorm_epsilon > 0 ? g->shape.qknorm_epsilon : OA_QKNORM_EPSILON;
+}
+
+static struct oa_parameter *head_gain(struct oa_group *g, const char *name, long heads)
 {
     struct oa_parameter p = {
-        .dims = 1, .dim = { g->shape.head_width }, .trainable = true, .init = OA_INIT_ONE
+        .dims = 1, .dim = { heads * g->shape.head_width }, .trainable = true, .init = OA_INIT_ONE
     };
     return oa_group_parameter(g, name, &p);
 }
@@ -244,9 +256,10 @@ enum oa_error oa_head_parameters(struct oa_group *g)
     const struct oa_atom *a = g->atom;
     struct oa_parameter sink = { .dims = 1, .dim = { g->shape.heads }, .trainable = true };
     enum oa_head_gate_kind gate = oa_group_gate(g);
-    if (oa_atom_is(a, "qknorm", "rms") || oa_atom_is(a, "qknorm", "layer")) {
-        g->query_norm = head_gain(g, "query.norm.weight");
-        g->key_norm = head_gain(g, "key.norm.weight");
+    bool joint = oa_atom_is(a, "qknorm", "joint");
+    if (joint || oa_atom_is(a, "qknorm", "rms") || oa_atom_is(a, "qknorm", "layer")) {
+        g->query_norm = head_gain(g, "query.norm.weight", joint ? g->shape.heads : 1);
+        g->key_norm = head_gain(g, "key.norm.weight", joint ? g->key_heads : 1);
     }
     if (oa_atom_is(a, "normalise", "sink"))
         g->sink = oa_group_parameter(g, "sink.logit", &sink);

@@ -85,6 +85,21 @@ static double oracle_query_factor(const struct oa_group *g, long column)
     return f;
 }
 
+/* qknorm=joint: key heads that several heads of queries share are in the row as often. */
+static void oracle_norm_jointly(const struct oa_group *g, const struct oa_parameter *gain, long n,
+                                double *rows)
+{
+    long K = g->shape.head_width, H = g->shape.heads, shared = H * K / gain->dim[0];
+    for (long r = 0; r < n; r++) {
+        double *row = rows + r * H * K, square = 0;
+        for (long c = 0; c < H * K; c++)
+            square += row[c] * row[c] / (double)(H * K);
+        for (long c = 0; c < H * K; c++)
+            row[c] *= oa_parameter_at(g, gain, c / K / shared * K + c % K) /
+                      sqrt(square + oa_qknorm_epsilon(g));
+    }
+}
+
 /* qknorm: rows [n, H·K]. */
 static void oracle_norm_rows(const struct oa_group *g, const struct oa_parameter *gain, long n,
                              double *rows)
@@ -92,6 +107,10 @@ static void oracle_norm_rows(const struct oa_group *g, const struct oa_parameter
     long K = g->shape.head_width;
     bool layer = oa_atom_is(g->atom, "qknorm", "layer"),
          unit = oa_atom_is(g->atom, "qknorm", "unit");
+    if (oa_atom_is(g->atom, "qknorm", "joint")) {
+        oracle_norm_jointly(g, gain, n, rows);
+        return;
+    }
     if (oa_atom_value(g->atom, "qknorm")->number == 0)
         return;
     for (long r = 0; r < n * g->shape.heads; r++) {
@@ -100,7 +119,7 @@ static void oracle_norm_rows(const struct oa_group *g, const struct oa_parameter
             mean += row[c] / (double)K;
         for (long c = 0; c < K; c++)
             square += (row[c] - mean) * (row[c] - mean);
-        double size = sqrt((unit ? square : square / (double)K) + 1e-6);
+        double size = sqrt((unit ? square : square / (double)K) + oa_qknorm_epsilon(g));
         for (long c = 0; c < K; c++)
             row[c] = (row[c] - mean) / size * (gain ? oa_parameter_at(g, gain, c) : 1);
     }

@@ -268,7 +268,10 @@ static oa_tensor *projection_norm(oa_tape *t, const struct oa_group *g, oa_tenso
                                   const struct oa_parameter *gain)
 {
     enum oa_head_norm_kind kind = (enum oa_head_norm_kind)oa_atom_value(g->atom, "qknorm")->number;
-    return kind == OA_HEAD_NORM_NONE ? x : oa_head_norm(t, x, heads, kind, OA_QKNORM_EPSILON, gain);
+    double epsilon = oa_qknorm_epsilon(g);
+    if (oa_atom_is(g->atom, "qknorm", "joint"))
+        return oa_head_norm(t, x, 1, OA_HEAD_NORM_RMS, epsilon, gain);
+    return kind == OA_HEAD_NORM_NONE ? x : oa_head_norm(t, x, heads, kind, epsilon, gain);
 }
 
 /* Rotation is in place. With `tie` queries and keys share one product; if only the queries have
