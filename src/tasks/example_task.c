@@ -133,8 +133,10 @@ static enum oa_error check_model_kind(oa_context *c, const struct oa_options *o,
     const char *wanted = oa_holds_pictures(o->data_train) ? "pictures"
                          : w->form.segments               ? "pairs of texts"
                                                           : "single texts";
-    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT || rows->answer == OA_ANSWER_TOKENS ||
-        strcmp(wanted, oa_rows_kind(rows)) == 0)
+    /* what an imported model was trained on is not known */
+    bool either = !o->data_train[0] && o->model_segments > 1 && !rows->pictures;
+    if (either || rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
+        rows->answer == OA_ANSWER_TOKENS || strcmp(wanted, oa_rows_kind(rows)) == 0)
         return OA_OK;
     return oa_fail(c, OA_FORMAT, "%s has %s, but the model was trained on %s", rows->file[0],
                    oa_rows_kind(rows), wanted);

@@ -29,6 +29,11 @@ expect 0 classify classes <words.txt
 mv out labels
 expect 0 classify classes-back <words.txt
 same out labels
+# An imported model may have been trained on pairs of texts; one that was trained here on single ones was not.
+awk '{ print $0 "\tand " NR }' rows.tsv >pairs.tsv
+expect 0 eval classes-back --data pairs.tsv
+expect 1 eval classes --data pairs.tsv
+says err 'has pairs of texts, but the model was trained on single texts'
 # Trained further, with another attention and with more options of the block; for another task.
 expect 0 train --init masked-back --task mlm --data.train text.txt --train.steps 4 --train.batch 4 --model.attention "softmax ; orthogonal" --quiet --out on
 says on/config.json '"head": "gelu-exact"'
