@@ -449,10 +449,8 @@ static void test_refused_files(void **state)
     expect_refused("{}", OA_FORMAT, "version");
     expect_refused("[]", OA_FORMAT, "tokenizer.json");
     expect_refused("{\"version\":\"2.0\"}", OA_UNSUPPORTED, "2.0");
-    expect_refused(FILE_OF("\"model\":{\"type\":\"Unigram\"}"), OA_UNSUPPORTED, "Unigram");
-    expect_refused(FILE_OF("\"model\":{\"type\":\"WordPiece\"}"), OA_UNSUPPORTED, "WordPiece");
-    expect_refused(FILE_OF("\"normalizer\":{\"type\":\"Precompiled\"}"), OA_UNSUPPORTED,
-                   "Precompiled");
+    expect_refused(FILE_OF("\"model\":{\"type\":\"Other\"}"), OA_UNSUPPORTED, "Other");
+    expect_refused(FILE_OF("\"normalizer\":{\"type\":\"Other\"}"), OA_UNSUPPORTED, "Other");
     expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{}")), OA_FORMAT, "model.merges");
     expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{},\"merges\":[]")), OA_FORMAT, "empty");
     expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":-1},\"merges\":[]")), OA_FORMAT,
@@ -475,9 +473,9 @@ static void test_refused_files(void **state)
     expect_refused(FILE_OF(LEVEL "," MODEL(
                        "\"end_of_word_suffix\":\"</w>\",\"vocab\":{\"a\":0},\"merges\":[]")),
                    OA_UNSUPPORTED, "</w>");
-    expect_refused(FILE_OF("\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL(
+    expect_refused(FILE_OF("\"pre_tokenizer\":{\"type\":\"Other\"}," MODEL(
                        "\"vocab\":{\"a\":0},\"merges\":[]")),
-                   OA_UNSUPPORTED, "Metaspace");
+                   OA_UNSUPPORTED, "Other");
     expect_refused(FILE_OF(LEVEL ",\"added_tokens\":[{\"id\":7,\"content\":\"<s>\"}]," MODEL(
                        "\"vocab\":{\"a\":0},\"merges\":[]")),
                    OA_FORMAT, "has id 7 but by its position must have 1");

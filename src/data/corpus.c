@@ -74,7 +74,8 @@ static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_
         out->bytes += bytes[i].bytes;
     }
     uint64_t expected = kind == OA_TOKENIZER_CHAR ? out->characters : out->bytes;
-    if (kind == OA_TOKENIZER_BPE || kind == OA_TOKENIZER_WORD)
+    if (kind == OA_TOKENIZER_BPE || kind == OA_TOKENIZER_WORD || kind == OA_TOKENIZER_WORDPIECE ||
+        kind == OA_TOKENIZER_UNIGRAM)
         expected /= 3;
     oa_ids_init(&ids, oa_tokenizer_context(tok));
     enum oa_error error = oa_reserve(ids.context, &ids.id, &ids.capacity, expected, sizeof *ids.id)

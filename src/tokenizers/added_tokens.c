@@ -136,7 +136,7 @@ static bool is_single_word(const char *text, size_t length, size_t start, size_t
     return oa_utf8_decode(text + stop, length - stop, &code) == 0 || !oa_is_word(code);
 }
 
-static size_t spaces_before(const char *text, size_t at)
+size_t oa_spaces_before(const char *text, size_t at)
 {
     uint32_t code;
     size_t before;
@@ -145,7 +145,7 @@ static size_t spaces_before(const char *text, size_t at)
     return at;
 }
 
-static size_t spaces_after(const char *text, size_t length, size_t at)
+size_t oa_spaces_after(const char *text, size_t length, size_t at)
 {
     uint32_t code;
     int n;
@@ -195,9 +195,9 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
         if (!t || (plain && t->special) ||
             (t->single_word && !is_single_word(text, length, at, *from)))
             continue;
-        *start = t->lstrip ? spaces_before(text, at) : at;
+        *start = t->lstrip ? oa_spaces_before(text, at) : at;
         *start = *start > settled ? *start : settled;
-        *stop = t->rstrip ? spaces_after(text, length, *from) : *from;
+        *stop = t->rstrip ? oa_spaces_after(text, length, *from) : *from;
         if (t->lstrip &&
             *start >=
                 *stop) /* its white space belongs to the previous token; the reference drops it */

@@ -2,10 +2,11 @@
  * Byte-pair encoding of one word (Sennrich, Haddow and Birch, ACL 2016; over bytes: Radford et al.
  * 2019).
  *
- * A word starts as a linked list of one symbol per byte. A heap has the adjacent pairs with a
- * merge, ordered by (rank, position); the first is merged and its new neighbours are queued, until
- * none is left. A queued pair that has changed is dropped unless the current one merges into the
- * same token, as in Hugging Face. O(n log n) for a word of n bytes. Short words are cached in a
+ * A word starts as a linked list of one symbol per byte, or per character (SentencePiece's), where
+ * an unknown character may be its bytes, as "<0xE2>" and so on. A heap has the adjacent pairs with
+ * a merge, ordered by (rank, position); the first is merged and its new neighbours are queued,
+ * until none is left. A queued pair that has changed is dropped unless the current one merges into
+ * the same token, as in Hugging Face. O(n log n) for a word of n bytes. Short words are cached in a
  * direct-mapped table. */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -31,11 +32,17 @@ void oa_bpe_init(struct oa_bpe *b, oa_context *c)
 {
     *b = (struct oa_bpe){ .context = c, .unknown = -1 };
     oa_pairs_init(&b->merges, c);
+    oa_text_init(&b->prefix, c);
+    oa_text_init(&b->suffix, c);
+    oa_text_init(&b->spelt, c);
 }
 
 void oa_bpe_free(struct oa_bpe *b)
 {
     oa_pairs_free(&b->merges);
+    oa_text_free(&b->prefix);
+    oa_text_free(&b->suffix);
+    oa_text_free(&b->spelt);
     oa_free(b->merge);
     oa_free(b->symbol);
     oa_free(b->heap);
@@ -124,9 +131,15 @@ static bool reserve_symbols(struct oa_bpe *b, size_t n)
            oa_reserve(b->context, &b->heap, &b->heap_capacity, 3 * n, sizeof *b->heap);
 }
 
-/* Initial symbols, one per byte (consecutive unknown ones are one with fuse_unk). Returns their
- * number, or -1 with *bad. */
-static int32_t first_symbols(struct oa_bpe *b, const char *word, size_t n, size_t *bad)
+static void add_symbol(struct oa_bpe *b, int32_t *count, int32_t id)
+{
+    b->symbol[*count] = (struct oa_symbol){ id, *count - 1, *count + 1 };
+    ++*count;
+}
+
+/* One symbol per byte (consecutive unknown ones are one with fuse_unk). Returns their number, or -1
+ * with *bad. */
+static int32_t byte_symbols(struct oa_bpe *b, const char *word, size_t n, size_t *bad)
 {
     int32_t count = 0;
     bool was_unknown = false;
@@ -136,27 +149,71 @@ static int32_t first_symbols(struct oa_bpe *b, const char *word, size_t n, size_
         *bad = i;
         if (unknown && b->unknown < 0)
             return -1;
-        if (!(unknown && was_unknown && b->fuse_unknown)) {
-            b->symbol[count] =
-                (struct oa_symbol){ unknown ? b->unknown : id, count - 1, count + 1 };
-            count++;
-        }
+        if (!(unknown && was_unknown && b->fuse_unknown))
+            add_symbol(b, &count, unknown ? b->unknown : id);
         was_unknown = unknown;
     }
-    b->symbol[count - 1].next = -1;
     return count;
 }
 
-static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, struct oa_ids *ids,
-                                size_t *bad)
+/* Whether all bytes of a character have a token, which are added then. */
+static bool add_byte_symbols(struct oa_bpe *b, int32_t *count, const struct oa_text *character)
 {
-    if (n > INT32_MAX / 4)
+    bool all = b->byte_fallback;
+    for (size_t i = 0; i < character->length; i++)
+        all = all && b->byte_id[(uint8_t)character->s[i]] >= 0;
+    for (size_t i = 0; all && i < character->length; i++)
+        add_symbol(b, count, b->byte_id[(uint8_t)character->s[i]]);
+    return all;
+}
+
+/* The same with one symbol per character. As in the reference, an unknown one comes before the next
+ * that is in the vocabulary, behind those that become bytes. */
+static int32_t character_symbols(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
+                                 size_t n, size_t *bad)
+{
+    int32_t count = 0;
+    bool pending = false;
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t code;
+        int known = oa_utf8_decode(word + i, n - i, &code);
+        length = known ? (size_t)known : 1;
+        b->spelt.length = 0;
+        if (i)
+            oa_text_add(&b->spelt, b->prefix.s, b->prefix.length);
+        oa_text_add(&b->spelt, word + i, length);
+        if (i + length == n)
+            oa_text_add(&b->spelt, b->suffix.s, b->suffix.length);
+        int32_t id = oa_vocabulary_model_find(v, b->spelt.s ? b->spelt.s : "", b->spelt.length);
+        if (id < 0 && add_byte_symbols(b, &count, &b->spelt))
+            continue;
+        *bad = i;
+        if (id < 0 && b->unknown < 0)
+            return -1;
+        if (pending && (id >= 0 || !b->fuse_unknown))
+            add_symbol(b, &count, b->unknown);
+        pending = id < 0;
+        if (id >= 0)
+            add_symbol(b, &count, id);
+    }
+    if (pending)
+        add_symbol(b, &count, b->unknown);
+    return count;
+}
+
+static enum oa_error merge_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
+                                size_t n, struct oa_ids *ids, size_t *bad)
+{
+    size_t most = n + b->prefix.length * n + b->suffix.length; /* bytes of the symbols */
+    if (n > INT32_MAX / 4 || most > INT32_MAX / 4)
         return oa_fail(b->context, OA_UNSUPPORTED, "a word of %zu bytes is too long for BPE", n);
-    if (!reserve_symbols(b, n))
+    if (!reserve_symbols(b, most))
         return OA_NO_MEMORY;
-    int32_t count = first_symbols(b, word, n, bad);
+    int32_t count =
+        b->characters ? character_symbols(b, v, word, n, bad) : byte_symbols(b, word, n, bad);
     if (count < 0)
         return OA_FORMAT;
+    b->symbol[count - 1].next = -1;
     b->heap_count = 0;
     for (int32_t i = 0; i + 1 < count; i++)
         queue_pair(b, i, i + 1);
@@ -177,10 +234,13 @@ static int32_t whole_word(const struct oa_bpe *b, const struct oa_vocabulary *v,
 {
     struct oa_text spelt;
     oa_text_init(&spelt, b->context);
-    oa_byte_spell(&spelt, word, n);
-    int32_t number = spelt.s ? oa_words_find(&v->pieces, spelt.s, spelt.length) : -1;
+    if (b->characters)
+        oa_text_add(&spelt, word, n);
+    else
+        oa_byte_spell(&spelt, word, n);
+    int32_t id = oa_vocabulary_model_find(v, spelt.s ? spelt.s : "", spelt.length);
     oa_text_free(&spelt);
-    return number >= 0 && number < v->model_size ? v->id_of[number] : -1;
+    return id;
 }
 
 static struct oa_cached *cache_slot(struct oa_bpe *b, const char *word, size_t n)
@@ -221,7 +281,7 @@ enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v
         return add_cached(ids, slot);
     size_t before_word = ids->count;
     int32_t whole = b->ignore_merges ? whole_word(b, v, word, n) : -1;
-    OA_TRY(whole >= 0 ? oa_ids_add(ids, whole) : merge_word(b, word, n, ids, bad));
+    OA_TRY(whole >= 0 ? oa_ids_add(ids, whole) : merge_word(b, v, word, n, ids, bad));
     if (slot)
         cache_word(slot, word, n, ids->id + before_word, ids->count - before_word);
     return OA_OK;

@@ -2,7 +2,7 @@
  * Text → ids, and on request their word indices. A pipeline:
  *
  *     added tokens in the raw text → normaliser → added tokens in the normalised text →
- *     char | byte | bpe | word | ids
+ *     char | byte | bpe | word | ids | wordpiece | unigram
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -15,6 +15,7 @@ struct encoding {
     int32_t word;         /* index of the current word */
     bool begun;           /* it has more than white space */
     bool plain;           /* special tokens are not matched */
+    bool inside;          /* the text is not the beginning of the input */
 };
 typedef enum oa_error encode_link(struct encoding *e, const char *text, size_t n);
 
@@ -38,6 +39,20 @@ static enum oa_error number_stretch(struct encoding *e, const char *text, size_t
         e->word++;
     e->begun = e->begun || begins;
     return number_ids(e, e->word);
+}
+
+/* Words of pieces with "▁": one begins with each of those, unless nothing else follows it. */
+static enum oa_error number_pieces(struct encoding *e)
+{
+    while (e->words && e->words->count < e->ids->count) {
+        const char *piece = oa_tokenizer_piece(e->tok, e->ids->id[e->words->count]);
+        bool begins = strncmp(piece, OA_SPACE_PIECE, strlen(OA_SPACE_PIECE)) == 0 &&
+                      strcmp(piece, OA_SPACE_PIECE) != 0;
+        e->word += begins && e->begun;
+        e->begun = e->begun || strcmp(piece, OA_SPACE_PIECE) != 0;
+        OA_TRY(oa_ids_add(e->words, e->word));
+    }
+    return OA_OK;
 }
 
 /* "FILE:LINE (byte N)" for bytes of the source, only the name for normalised text. */
@@ -110,6 +125,23 @@ static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
     return error;
 }
 
+static enum oa_error refuse_unknown_character(const struct encoding *e, const char *text, size_t n)
+{
+    struct oa_text place, character;
+    oa_text_init(&place, e->tok->context);
+    oa_text_init(&character, e->tok->context);
+    print_place(e, text, &place);
+    oa_print_character(&character, text, n);
+    enum oa_error error =
+        oa_fail(e->tok->context, OA_FORMAT,
+                "%s: %s is in no piece of the vocabulary and the tokenizer has no unk_token; use a "
+                "tokenizer with one, or remove the character",
+                place.s ? place.s : "", character.s ? character.s : "");
+    oa_text_free(&place);
+    oa_text_free(&character);
+    return error;
+}
+
 static enum oa_error refuse_word(const struct encoding *e, const char *word, size_t n)
 {
     struct oa_text place;
@@ -148,15 +180,31 @@ static enum oa_error check_stop(const struct encoding *e)
 static enum oa_error encode_word(void *argument, const char *word, size_t n)
 {
     struct encoding *e = argument;
-    OA_TRY(check_stop(e));
+    struct oa_tokenizer *tok = e->tok;
     size_t bad = 0;
-    enum oa_error error =
-        e->tok->kind == OA_TOKENIZER_WORD
-            ? encode_whole(e, word, n)
-            : oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
-    if (error == OA_FORMAT && e->tok->kind != OA_TOKENIZER_WORD)
-        error = refuse_byte(e, word + bad);
-    OA_TRY(error);
+    enum oa_error error;
+    OA_TRY(check_stop(e));
+    switch (tok->kind) {
+    case OA_TOKENIZER_WORD:
+        OA_TRY(encode_whole(e, word, n));
+        break;
+    case OA_TOKENIZER_WORDPIECE:
+        error = oa_wordpiece_encode(&tok->wordpiece, word, n, tok->unknown, e->ids);
+        OA_TRY(error == OA_FORMAT ? refuse_word(e, word, n) : error);
+        break;
+    case OA_TOKENIZER_UNIGRAM:
+        error = oa_unigram_encode(&tok->unigram, word, n, tok->unknown, e->ids, &bad);
+        OA_TRY(error == OA_FORMAT ? refuse_unknown_character(e, word + bad, n - bad) : error);
+        return number_pieces(e);
+    default:
+        error = oa_bpe_encode_word(&tok->bpe, &tok->vocabulary, word, n, e->ids, &bad);
+        if (error == OA_FORMAT)
+            error = tok->bpe.characters ? refuse_unknown_character(e, word + bad, n - bad)
+                                        : refuse_byte(e, word + bad);
+        OA_TRY(error);
+        if (tok->bpe.characters)
+            return number_pieces(e);
+    }
     return number_stretch(e, word, n);
 }
 
@@ -191,6 +239,7 @@ static enum oa_error encode_model(struct encoding *e, const char *text, size_t n
     }
     if (e->tok->kind == OA_TOKENIZER_IDS)
         return encode_numbers(e, text, n);
+    e->tok->splitter.inside = e->inside;
     return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
 }
 
@@ -198,9 +247,11 @@ static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set,
                                    size_t n, encode_link *next)
 {
     const struct oa_added_token *token;
+    const bool inside = e->inside;
     size_t from = 0, settled = 0, start, stop;
     for (;;) {
         OA_TRY(oa_added_next(set, text, n, settled, e->plain, &from, &start, &stop, &token));
+        e->inside = inside || settled > 0;
         if (!token)
             return settled < n ? next(e, text + settled, n - settled) : OA_OK;
         OA_TRY(check_stop(e));

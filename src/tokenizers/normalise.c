@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Normalisers of a loaded tokenizer.json: the four normalisation forms (Unicode Annex 15) and lower
- * case, with the tables of utf8proc. The library itself never adds one, since decoding would not
- * restore the text.
+ * case, with the tables of utf8proc, replacing, prepending and stripping. The library itself never
+ * adds one, since decoding would not restore the text.
  *
  * utf8proc_map sorts combining marks in quadratic time and expands the whole text to code points.
  * Here marks are sorted by counting and long texts are split before ASCII characters, which compose
@@ -157,15 +157,23 @@ static void add_lower(struct oa_text *out, const char *text, size_t n)
     }
 }
 
-static enum oa_error apply_step(enum oa_normal step, const struct oa_text *in, struct codes *s,
-                                struct oa_text *out)
+/* Steps that leave bytes alone that are not UTF-8. */
+static enum oa_error apply_to_valid(const struct oa_text_normaliser *step, const struct oa_text *in,
+                                    struct codes *s, struct oa_text *out)
 {
     for (size_t at = 0; at < in->length;) {
-        size_t valid = oa_utf8_valid_length(in->s + at, in->length - at);
-        if (step == OA_NORMAL_LOWERCASE)
-            add_lower(out, in->s + at, valid);
+        const char *text = in->s + at;
+        size_t valid = oa_utf8_valid_length(text, in->length - at);
+        if (step->kind == OA_NORMAL_LOWERCASE)
+            add_lower(out, text, valid);
+        else if (step->kind == OA_NORMAL_PRECOMPILED)
+            oa_charsmap_apply(&step->map, text, valid, out);
+        else if (step->kind == OA_NORMAL_REPLACE && valid)
+            OA_TRY(oa_splitter_replace(&step->pattern, text, valid, &step->content, out));
+        else if (step->kind >= OA_NORMALS)
+            oa_normal_characters(step->kind, text, valid, out);
         else if (valid)
-            OA_TRY(add_normal_form(out, s, step, in->s + at, valid));
+            OA_TRY(add_normal_form(out, s, step->kind, text, valid));
         at += valid;
         size_t invalid = oa_utf8_invalid_length(in->s + at, in->length - at);
         oa_text_add(out, in->s + at, invalid);
@@ -174,7 +182,45 @@ static enum oa_error apply_step(enum oa_normal step, const struct oa_text *in, s
     return oa_status(in->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
-enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count,
+void oa_replace_literal(const char *text, size_t n, const struct oa_text *old,
+                        const struct oa_text *content, struct oa_text *out)
+{
+    const char *end = text + n, *found;
+    while ((found = memmem(text, (size_t)(end - text), old->s, old->length))) {
+        oa_text_add(out, text, (size_t)(found - text));
+        oa_text_add(out, content->s, content->length);
+        text = found + old->length;
+    }
+    oa_text_add(out, text, (size_t)(end - text));
+}
+
+static void add_stripped(const struct oa_text_normaliser *step, const struct oa_text *in,
+                         struct oa_text *out)
+{
+    size_t from = step->left ? oa_spaces_after(in->s, in->length, 0) : 0,
+           to = step->right ? oa_spaces_before(in->s, in->length) : in->length;
+    oa_text_add(out, in->s + from, to > from ? to - from : 0);
+}
+
+static enum oa_error apply_step(const struct oa_text_normaliser *step, const struct oa_text *in,
+                                struct codes *s, struct oa_text *out)
+{
+    if (in->length == 0)
+        return OA_OK;
+    if (step->kind == OA_NORMAL_PREPEND) {
+        oa_text_add(out, step->content.s, step->content.length);
+        oa_text_add(out, in->s, in->length);
+    } else if (step->kind == OA_NORMAL_STRIP) {
+        add_stripped(step, in, out);
+    } else if (step->kind == OA_NORMAL_REPLACE && step->literal.length) {
+        oa_replace_literal(in->s, in->length, &step->literal, &step->content, out);
+    } else {
+        return apply_to_valid(step, in, s, out);
+    }
+    return oa_status(in->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
+}
+
+enum oa_error oa_normalise(oa_context *c, const struct oa_text_normaliser *steps, int count,
                            struct oa_text *text)
 {
     struct codes codes = { 0 };
@@ -182,11 +228,19 @@ enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count
     for (int i = 0; i < count && error == OA_OK; i++) {
         struct oa_text out;
         oa_text_init(&out, c);
-        error = apply_step(steps[i], text, &codes, &out);
+        error = apply_step(&steps[i], text, &codes, &out);
         oa_text_free(text);
         *text = out;
     }
     oa_free(codes.code);
     oa_free(codes.ordered);
     return error;
+}
+
+void oa_normaliser_free(struct oa_text_normaliser *n)
+{
+    oa_text_free(&n->literal);
+    oa_text_free(&n->content);
+    oa_splitter_free(&n->pattern);
+    oa_charsmap_free(&n->map);
 }

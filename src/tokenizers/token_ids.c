@@ -54,6 +54,12 @@ int32_t oa_vocabulary_find(const struct oa_vocabulary *v, const char *piece, siz
     return number < 0 ? -1 : v->id_of[number];
 }
 
+int32_t oa_vocabulary_model_find(const struct oa_vocabulary *v, const char *piece, size_t n)
+{
+    int32_t number = oa_words_find(&v->pieces, piece, n);
+    return number < 0 || number >= v->model_size ? -1 : v->id_of[number];
+}
+
 const char *oa_vocabulary_piece(const struct oa_vocabulary *v, int32_t id)
 {
     int32_t number = piece_number(v, id);

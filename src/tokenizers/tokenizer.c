@@ -21,8 +21,8 @@
     "\"merges\":[]}"
 #define WORD_MODEL "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"
 
-/* By kind. char names an unk_token that is not in the vocabulary, so Hugging Face rejects unknown
- * characters too. */
+/* By kind, of those that the library makes. char names an unk_token that is not in the vocabulary,
+ * so Hugging Face rejects unknown characters too. */
 static const char *const frames[] = {
     FRAME("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},\"behavior\":\"Isolated\","
           "\"invert\":false}",
@@ -32,7 +32,8 @@ static const char *const frames[] = {
     FRAME("{\"type\":\"WhitespaceSplit\"}", "null", WORD_MODEL),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), WORD_MODEL),
 };
-static const char *const kind_names[] = { "char", "byte", "bpe", "ids", "word" };
+static const char *const kind_names[] = { "char", "byte",      "bpe",    "ids",
+                                          "word", "wordpiece", "unigram" };
 
 static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenizer_kind kind)
 {
@@ -41,6 +42,9 @@ static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenize
     oa_splitter_init(&tok->splitter, c);
     oa_splitter_init(&tok->words, c);
     oa_bpe_init(&tok->bpe, c);
+    oa_trie_init(&tok->wordpiece.pieces, c);
+    oa_text_init(&tok->wordpiece.prefix, c);
+    oa_trie_init(&tok->unigram.pieces, c);
     oa_text_init(&tok->scratch, c);
     oa_words_init(&tok->added_contents, c);
     oa_added_init(&tok->raw, c);
@@ -68,6 +72,15 @@ void oa_tokenizer_close(struct oa_tokenizer *tok)
     oa_splitter_free(&tok->splitter);
     oa_splitter_free(&tok->words);
     oa_bpe_free(&tok->bpe);
+    oa_trie_free(&tok->wordpiece.pieces);
+    oa_text_free(&tok->wordpiece.prefix);
+    oa_trie_free(&tok->unigram.pieces);
+    oa_free(tok->unigram.score);
+    oa_free(tok->unigram.best);
+    oa_free(tok->unigram.chosen);
+    for (int i = 0; i < tok->normals; i++)
+        oa_normaliser_free(&tok->normal[i]);
+    oa_decoder_free(&tok->decoder);
     oa_text_free(&tok->scratch);
     oa_added_free(&tok->raw);
     oa_added_free(&tok->normalised);
@@ -101,6 +114,43 @@ static enum oa_error char_table(struct oa_tokenizer *tok)
     return OA_OK;
 }
 
+/* Ids of "<0x00>" … "<0xFF>". */
+static void find_byte_pieces(const struct oa_tokenizer *tok, int32_t id[256])
+{
+    for (int i = 0; i < 256; i++) {
+        char piece[8];
+        snprintf(piece, sizeof piece, "<0x%02X>", (unsigned)i);
+        id[i] = oa_vocabulary_find(&tok->vocabulary, piece, 6);
+    }
+}
+
+static enum oa_error piece_trie(const struct oa_tokenizer *tok, const char *where,
+                                struct oa_trie *pieces)
+{
+    const struct oa_vocabulary *v = &tok->vocabulary;
+    for (int32_t i = 0; i < v->model_size; i++) {
+        size_t n;
+        const char *piece = oa_words_at(&v->pieces, i, &n);
+        OA_TRY(oa_trie_add(pieces, where, piece, n, v->id_of[i]));
+    }
+    return OA_OK;
+}
+
+static enum oa_error finish_pieces(struct oa_tokenizer *tok, const char *where)
+{
+    struct oa_wordpiece *w = &tok->wordpiece;
+    struct oa_unigram *u = &tok->unigram;
+    if (tok->kind == OA_TOKENIZER_WORDPIECE) {
+        OA_TRY(piece_trie(tok, where, &w->pieces));
+        w->inner = oa_trie_walk(&w->pieces, w->prefix.s, w->prefix.length);
+        return OA_OK;
+    }
+    find_byte_pieces(tok, u->byte_id);
+    for (int32_t id = 0; id < tok->vocabulary.size; id++)
+        u->least = id == 0 || u->score[id] < u->least ? u->score[id] : u->least;
+    return piece_trie(tok, where, &u->pieces);
+}
+
 enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
 {
     tok->vocabulary.model_size = tok->vocabulary.pieces.count;
@@ -110,6 +160,12 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
         return char_table(tok);
     if (tok->kind == OA_TOKENIZER_IDS || tok->kind == OA_TOKENIZER_WORD)
         return OA_OK;
+    if (tok->kind == OA_TOKENIZER_WORDPIECE || tok->kind == OA_TOKENIZER_UNIGRAM)
+        return finish_pieces(tok, where);
+    if (tok->bpe.characters) {
+        find_byte_pieces(tok, tok->bpe.byte_id);
+        return OA_OK;
+    }
     bool bytes =
         tok->bpe.merge_count == 0 && tok->vocabulary.model_size == 256 && !tok->prefix_space;
     for (int i = 0; i < 256; i++) {
@@ -279,16 +335,23 @@ const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_
 
 /* ---- decoding ---- */
 
+enum oa_error oa_refuse_id(const struct oa_tokenizer *tok, int32_t id, size_t index)
+{
+    return oa_fail(tok->context, OA_ARGUMENT,
+                   "id %d at index %zu is not a token; the tokenizer has ids 0 to %d", (int)id,
+                   index, (int)tok->vocabulary.size - 1);
+}
+
 enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
                                   struct oa_text *out)
 {
+    if (tok->pieces_are_decoded)
+        return oa_decoder_text(tok, ids, count, out);
     for (size_t i = 0; i < count; i++) {
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
         if (!bytes)
-            return oa_fail(tok->context, OA_ARGUMENT,
-                           "id %d at index %zu is not a token; the tokenizer has ids 0 to %d",
-                           (int)ids[i], i, (int)tok->vocabulary.size - 1);
+            return oa_refuse_id(tok, ids[i], i);
         oa_text_add(out, bytes, n);
     }
     return oa_status(out->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
@@ -313,6 +376,9 @@ bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer
 {
     return a->kind == b->kind && json_equal(a->frame, b->frame) &&
            same_pieces(&a->vocabulary, &b->vocabulary) &&
+           (a->kind != OA_TOKENIZER_UNIGRAM ||
+            memcmp(a->unigram.score, b->unigram.score,
+                   (size_t)a->vocabulary.model_size * sizeof *a->unigram.score) == 0) &&
            a->bpe.merge_count == b->bpe.merge_count &&
            (a->bpe.merge_count == 0 ||
             memcmp(a->bpe.merge, b->bpe.merge, a->bpe.merge_count * sizeof *a->bpe.merge) == 0);

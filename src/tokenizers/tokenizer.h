@@ -23,6 +23,7 @@
  *     ids   no text: id n is written "n", separated by blanks
  *     word  the most frequent words of the same split, each with the blank before it; others are
  *           "<unk>"
+ *     wordpiece, unigram, and bpe over characters: of loaded files only
  *
  * A tokenizer is not thread-safe: encoding uses a cache. */
 enum oa_tokenizer_kind {
@@ -30,7 +31,9 @@ enum oa_tokenizer_kind {
     OA_TOKENIZER_BYTE,
     OA_TOKENIZER_BPE,
     OA_TOKENIZER_IDS,
-    OA_TOKENIZER_WORD
+    OA_TOKENIZER_WORD,
+    OA_TOKENIZER_WORDPIECE,
+    OA_TOKENIZER_UNIGRAM
 };
 struct oa_tokenizer;
 

@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Supported:
  *
- *     model          BPE over bytes, merges as pairs or "a b"; WordLevel as saved for char,
- *                    word, ids; without a type (before tokenizers 0.9) by its fields
- *     pre_tokenizer  ByteLevel, or a Sequence of Split and Digits that ends with ByteLevel
- *     normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them
+ *     model          BPE over bytes or characters, merges as pairs or "a b"; WordPiece; Unigram;
+ *                    WordLevel as saved for char, word, ids; without a type (before tokenizers
+ *                    0.9) by its fields
+ *     pre_tokenizer  read_splits.c
+ *     normalizer     read_normalisers.c
+ *     decoder        read_decoders.c, of models that are not byte-level
  *     added_tokens   all fields
  *
  * Anything else that would change ids is rejected by name. What does not change the ids of plain
- * text (truncation, padding, post_processor, decoder) is kept for saving. The file is not trusted:
- * type and range of every value are checked. */
-#include "tokenizers/tokenizer_parts.h"
+ * text (truncation, padding, post_processor) is kept for saving. */
+#include "tokenizers/tokenizer_load.h"
 
-#include <stdarg.h>
+#include <math.h>
 
-#define MOST_NESTED 8 /* Sequences inside of one another */
-
-struct loader {
-    oa_context *context;
-    const char *name; /* of the file, for messages */
-    struct oa_tokenizer *tok;
-};
-
-static enum oa_error malformed(const struct loader *l, const char *place, const char *expected)
+enum oa_error oa_tokenizer_malformed(const struct oa_tokenizer_file *l, const char *place,
+                                     const char *expected)
 {
     return oa_fail(l->context, OA_FORMAT, "%s: %s must be %s", l->name, place, expected);
 }
 
-static enum oa_error unsupported(const struct loader *l, const char *place, const char *found,
-                                 const char *remedy)
+enum oa_error oa_tokenizer_unsupported(const struct oa_tokenizer_file *l, const char *place,
+                                       const char *found, const char *remedy)
 {
     return oa_fail(l->context, OA_UNSUPPORTED, "%s: %s \"%s\" is not supported; %s", l->name, place,
                    found, remedy);
@@ -36,34 +30,44 @@ static enum oa_error unsupported(const struct loader *l, const char *place, cons
 
 /* ---- fields ---- */
 
-/* A member, NULL when absent or null. */
-static json_t *json_member(const json_t *object, const char *key)
+json_t *oa_part_member(const json_t *object, const char *key)
 {
     json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
 }
 
-static enum oa_error read_bool(const struct loader *l, const json_t *object, const char *key,
-                               bool *value)
+const char *oa_text_member(const json_t *object, const char *key)
 {
-    const json_t *found = json_member(object, key);
+    return json_string_value(oa_part_member(object, key));
+}
+
+enum oa_error oa_read_flag(const struct oa_tokenizer_file *l, const json_t *object, const char *key,
+                           bool *value)
+{
+    const json_t *found = oa_part_member(object, key);
     if (found && !json_is_boolean(found))
-        return malformed(l, key, "true or false");
+        return oa_tokenizer_malformed(l, key, "true or false");
     if (found)
         *value = json_is_true(found);
     return OA_OK;
 }
 
-static const char *text_member(const json_t *object, const char *key)
+enum oa_error oa_read_string(const struct oa_tokenizer_file *l, const json_t *object,
+                             const char *part, const char *key, struct oa_text *out)
 {
-    return json_string_value(json_member(object, key));
+    const char *text = oa_text_member(object, key);
+    if (!text)
+        return oa_fail(l->context, OA_FORMAT, "%s: \"%s\" of %s must be a string", l->name, key,
+                       part);
+    oa_text_add(out, text, strlen(text));
+    return oa_status(l->context);
 }
 
-static enum oa_error read_part_type(const struct loader *l, const json_t *object, const char *place,
-                                    const char **type)
+enum oa_error oa_read_part_type(const struct oa_tokenizer_file *l, const json_t *object,
+                                const char *place, const char **type)
 {
-    *type = text_member(object, "type");
-    return *type ? OA_OK : malformed(l, place, "an object with a \"type\"");
+    *type = oa_text_member(object, "type");
+    return *type ? OA_OK : oa_tokenizer_malformed(l, place, "an object with a \"type\"");
 }
 
 static bool read_id(const json_t *value, int32_t *id)
@@ -76,25 +80,28 @@ static bool read_id(const json_t *value, int32_t *id)
 /* ---- model ---- */
 
 /* Tokens of ids are written as their numbers; their bytes end with a separating blank. */
-static enum oa_error add_id_piece(struct loader *l, const char *piece, size_t n, int32_t id)
+static enum oa_error add_id_piece(struct oa_tokenizer_file *l, const char *piece, size_t n,
+                                  int32_t id)
 {
     char number[16];
     int length = snprintf(number, sizeof number, "%d ", (int)id);
     if (n + 1 != (size_t)length || memcmp(piece, number, n) != 0)
-        return unsupported(
+        return oa_tokenizer_unsupported(
             l, "the word", piece,
             "WordLevel with WhitespaceSplit is supported only if every word is its own id");
     return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number, (size_t)length);
 }
 
-static enum oa_error add_vocabulary_piece(struct loader *l, const char *piece, int32_t id,
-                                          struct oa_text *bytes)
+static enum oa_error add_vocabulary_piece(struct oa_tokenizer_file *l, const char *piece,
+                                          int32_t id, struct oa_text *bytes)
 {
     size_t n = strlen(piece);
     bytes->length = 0;
     if (l->tok->kind == OA_TOKENIZER_IDS)
         return add_id_piece(l, piece, n, id);
-    if (l->tok->kind == OA_TOKENIZER_CHAR || !oa_byte_unspell(bytes, piece, n)) {
+    if (l->tok->pieces_are_decoded) {
+        OA_TRY(oa_decoder_bytes(l->context, &l->tok->decoder, piece, n, bytes));
+    } else if (l->tok->kind == OA_TOKENIZER_CHAR || !oa_byte_unspell(bytes, piece, n)) {
         bytes->length = 0;
         oa_text_add(bytes, piece, n);
     }
@@ -102,14 +109,14 @@ static enum oa_error add_vocabulary_piece(struct loader *l, const char *piece, i
                              bytes->length);
 }
 
-static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
+static enum oa_error read_vocabulary(struct oa_tokenizer_file *l, json_t *vocabulary)
 {
     const char *piece;
     json_t *value;
     struct oa_text bytes;
     enum oa_error error = OA_OK;
     if (!json_is_object(vocabulary))
-        return malformed(l, "model.vocab", "an object of token: id");
+        return oa_tokenizer_malformed(l, "model.vocab", "an object of token: id");
     oa_text_init(&bytes, l->context);
     json_object_foreach(vocabulary, piece, value)
     {
@@ -143,10 +150,11 @@ static bool merge_sides(const json_t *merge, const char **left, size_t *left_len
     return *right != NULL;
 }
 
-static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merge,
+static enum oa_error add_merge(struct oa_tokenizer_file *l, size_t rank, const json_t *merge,
                                struct oa_text *joined)
 {
     const struct oa_vocabulary *v = &l->tok->vocabulary;
+    const struct oa_text *prefix = &l->tok->bpe.prefix; /* of the right one, which it loses */
     const char *left, *right;
     size_t n;
     if (!merge_sides(merge, &left, &n, &right))
@@ -154,7 +162,9 @@ static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merg
                        "%s: model.merges[%zu] must be [\"a\", \"b\"] or \"a b\"", l->name, rank);
     joined->length = 0;
     oa_text_add(joined, left, n);
-    oa_text_add(joined, right, strlen(right));
+    bool inner = prefix->length && strncmp(right, prefix->s, prefix->length) == 0;
+    oa_text_add(joined, inner ? right + prefix->length : right,
+                strlen(right) - (inner ? prefix->length : 0));
     int32_t a = oa_vocabulary_find(v, left, n), b = oa_vocabulary_find(v, right, strlen(right));
     int32_t both = oa_vocabulary_find(v, joined->s ? joined->s : "", joined->length);
     if (a < 0 || b < 0 || both < 0)
@@ -168,12 +178,12 @@ static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merg
     return oa_bpe_add_merge(&l->tok->bpe, a, b, both);
 }
 
-static enum oa_error read_merges(struct loader *l, json_t *merges)
+static enum oa_error read_merges(struct oa_tokenizer_file *l, json_t *merges)
 {
     struct oa_text joined;
     enum oa_error error = OA_OK;
     if (!json_is_array(merges))
-        return malformed(l, "model.merges", "an array");
+        return oa_tokenizer_malformed(l, "model.merges", "an array");
     oa_text_init(&joined, l->context);
     for (size_t i = 0; i < json_array_size(merges) && error == OA_OK; i++)
         error = add_merge(l, i, json_array_get(merges, i), &joined);
@@ -181,42 +191,114 @@ static enum oa_error read_merges(struct loader *l, json_t *merges)
     return error;
 }
 
-static enum oa_error read_unknown(struct loader *l, const json_t *model, int32_t *id)
+static enum oa_error read_unknown(struct oa_tokenizer_file *l, const json_t *model, int32_t *id)
 {
-    const char *unknown = text_member(model, "unk_token");
-    if (json_member(model, "unk_token") && !unknown)
-        return malformed(l, "model.unk_token", "a string or null");
+    const char *unknown = oa_text_member(model, "unk_token");
+    if (oa_part_member(model, "unk_token") && !unknown)
+        return oa_tokenizer_malformed(l, "model.unk_token", "a string or null");
     if (unknown)
         *id = oa_tokenizer_find(l->tok, unknown);
     return OA_OK;
 }
 
-static enum oa_error read_bpe(struct loader *l, json_t *model)
+/* What symbols inside and at the end of a word have besides their character. */
+static enum oa_error read_affix(const struct oa_tokenizer_file *l, const json_t *model,
+                                const char *key, struct oa_text *out)
 {
-    static const char *const affixes[] = { "continuing_subword_prefix", "end_of_word_suffix" };
-    bool byte_fallback = false;
-    for (int i = 0; i < 2; i++)
-        if (json_member(model, affixes[i]) &&
-            json_string_length(json_member(model, affixes[i])) > 0)
-            return unsupported(l, affixes[i], json_string_value(json_member(model, affixes[i])),
-                               "byte-level BPE does not use it");
-    if (json_number_value(json_member(model, "dropout")) != 0)
-        return unsupported(l, "model.dropout", "(a number)",
-                           "it randomises encoding; set it to null");
-    OA_TRY(read_bool(l, model, "byte_fallback", &byte_fallback));
-    if (byte_fallback)
-        return unsupported(l, "model.byte_fallback", "true",
-                           "only byte-level BPE (ByteLevel) is supported");
-    OA_TRY(read_bool(l, model, "fuse_unk", &l->tok->bpe.fuse_unknown));
-    OA_TRY(read_bool(l, model, "ignore_merges", &l->tok->bpe.ignore_merges));
-    OA_TRY(read_vocabulary(l, json_member(model, "vocab")));
-    OA_TRY(read_merges(l, json_member(model, "merges")));
-    return read_unknown(l, model, &l->tok->bpe.unknown);
+    if (!oa_part_member(model, key))
+        return OA_OK;
+    OA_TRY(oa_read_string(l, model, "model", key, out));
+    if (out->length > OA_MOST_AFFIX)
+        return oa_fail(l->context, OA_UNSUPPORTED,
+                       "%s: model.%s has %zu bytes; at most %d are read", l->name, key, out->length,
+                       OA_MOST_AFFIX);
+    return out->length == 0 || l->tok->pieces_are_decoded
+               ? OA_OK
+               : oa_tokenizer_unsupported(l, key, out->s, "byte-level BPE does not use it");
+}
+
+static enum oa_error read_bpe(struct oa_tokenizer_file *l, json_t *model)
+{
+    struct oa_bpe *b = &l->tok->bpe;
+    l->tok->kind = OA_TOKENIZER_BPE;
+    b->characters = l->tok->pieces_are_decoded;
+    OA_TRY(read_affix(l, model, "continuing_subword_prefix", &b->prefix));
+    OA_TRY(read_affix(l, model, "end_of_word_suffix", &b->suffix));
+    if (json_number_value(oa_part_member(model, "dropout")) != 0)
+        return oa_tokenizer_unsupported(l, "model.dropout", "(a number)",
+                                        "it randomises encoding; set it to null");
+    OA_TRY(oa_read_flag(l, model, "byte_fallback", &b->byte_fallback));
+    if (b->byte_fallback && !b->characters)
+        return oa_tokenizer_unsupported(l, "model.byte_fallback", "true",
+                                        "with ByteLevel no character is unknown");
+    OA_TRY(oa_read_flag(l, model, "fuse_unk", &b->fuse_unknown));
+    OA_TRY(oa_read_flag(l, model, "ignore_merges", &b->ignore_merges));
+    OA_TRY(read_vocabulary(l, oa_part_member(model, "vocab")));
+    OA_TRY(read_merges(l, oa_part_member(model, "merges")));
+    return read_unknown(l, model, &b->unknown);
+}
+
+/* ---- WordPiece and Unigram ---- */
+
+static enum oa_error read_wordpiece(struct oa_tokenizer_file *l, json_t *model)
+{
+    struct oa_wordpiece *w = &l->tok->wordpiece;
+    const json_t *most = oa_part_member(model, "max_input_chars_per_word");
+    l->tok->kind = OA_TOKENIZER_WORDPIECE;
+    w->most_characters = most ? (long)json_integer_value(most) : 100;
+    if (most && !(json_is_integer(most) && w->most_characters >= 0))
+        return oa_tokenizer_malformed(l, "model.max_input_chars_per_word", "a number, e.g. 100");
+    if (oa_part_member(model, "continuing_subword_prefix"))
+        OA_TRY(oa_read_string(l, model, "model", "continuing_subword_prefix", &w->prefix));
+    else
+        oa_text_add(&w->prefix, "##", 2);
+    OA_TRY(read_vocabulary(l, oa_part_member(model, "vocab")));
+    return read_unknown(l, model, &l->tok->unknown);
+}
+
+/* A piece of Unigram: ["piece", score]. */
+static enum oa_error read_scored_piece(struct oa_tokenizer_file *l, size_t id, const json_t *entry,
+                                       struct oa_text *bytes)
+{
+    struct oa_unigram *u = &l->tok->unigram;
+    const char *piece = json_string_value(json_array_get(entry, 0));
+    const json_t *score = json_array_get(entry, 1);
+    const double most = 1e30; /* a sum of such is a number still */
+    if (json_array_size(entry) != 2 || !piece || !json_is_number(score) ||
+        !(fabs(json_number_value(score)) <= most))
+        return oa_fail(l->context, OA_FORMAT,
+                       "%s: model.vocab[%zu] must be [\"piece\", score] with a score from -1e30 to "
+                       "1e30",
+                       l->name, id);
+    if (!oa_reserve(l->context, &u->score, &u->score_capacity, id + 1, sizeof *u->score))
+        return OA_NO_MEMORY;
+    u->score[id] = json_number_value(score);
+    return add_vocabulary_piece(l, piece, (int32_t)id, bytes);
+}
+
+static enum oa_error read_unigram(struct oa_tokenizer_file *l, json_t *model)
+{
+    const json_t *vocabulary = oa_part_member(model, "vocab"),
+                 *unknown = oa_part_member(model, "unk_id");
+    struct oa_text bytes;
+    enum oa_error error = OA_OK;
+    size_t count = json_array_size(vocabulary);
+    l->tok->kind = OA_TOKENIZER_UNIGRAM;
+    if (!json_is_array(vocabulary) || count > OA_MOST_IDS)
+        return oa_tokenizer_malformed(l, "model.vocab", "an array of [\"piece\", score]");
+    OA_TRY(oa_read_flag(l, model, "byte_fallback", &l->tok->unigram.byte_fallback));
+    if (unknown && (!read_id(unknown, &l->tok->unknown) || (size_t)l->tok->unknown >= count))
+        return oa_tokenizer_malformed(l, "model.unk_id", "the number of a piece of model.vocab");
+    oa_text_init(&bytes, l->context);
+    for (size_t i = 0; i < count && error == OA_OK; i++)
+        error = read_scored_piece(l, i, json_array_get(vocabulary, i), &bytes);
+    oa_text_free(&bytes);
+    return error;
 }
 
 static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
 {
-    const char *type = text_member(pre, "type");
+    const char *type = oa_text_member(pre, "type");
     if (type && strcmp(type, "WhitespaceSplit") == 0)
         return OA_TOKENIZER_IDS;
     return type && (strcmp(type, "ByteLevel") == 0 || strcmp(type, "Sequence") == 0)
@@ -227,200 +309,106 @@ static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
 /* The model type of a file without a type, by its fields as in the reference. NULL: unknown. */
 static const char *type_of_fields(const json_t *model)
 {
-    const json_t *vocabulary = json_member(model, "vocab");
-    if (json_is_object(vocabulary) && json_member(model, "merges"))
+    const json_t *vocabulary = oa_part_member(model, "vocab");
+    if (json_is_object(vocabulary) && oa_part_member(model, "merges"))
         return "BPE";
-    if (json_is_object(vocabulary) && json_member(model, "max_input_chars_per_word"))
+    if (json_is_object(vocabulary) && oa_part_member(model, "max_input_chars_per_word"))
         return "WordPiece";
-    if (json_is_object(vocabulary) && json_member(model, "unk_token"))
+    if (json_is_object(vocabulary) && oa_part_member(model, "unk_token"))
         return "WordLevel";
     return json_is_array(vocabulary) ? "Unigram" : NULL;
 }
 
-static enum oa_error read_model(struct loader *l, json_t *model, const json_t *pre)
+static enum oa_error check_char_split(struct oa_tokenizer_file *l, const json_t *pre);
+
+static enum oa_error read_word_level(struct oa_tokenizer_file *l, json_t *model, const json_t *pre)
 {
-    const char *type =
-        json_object_get(model, "type") ? text_member(model, "type") : type_of_fields(model);
-    if (!type)
-        return malformed(
-            l, "model",
-            "an object with a \"type\", or with the fields of BPE (\"vocab\", \"merges\")");
-    if (strcmp(type, "BPE") == 0) {
-        l->tok->kind = OA_TOKENIZER_BPE;
-        return read_bpe(l, model);
-    }
-    if (strcmp(type, "WordLevel") != 0)
-        return unsupported(l, "model type", type,
-                           "only byte-level BPE and WordLevel as saved for char, word and ids are");
+    bool bytes = true;
     l->tok->kind = kind_of_words(pre);
-    OA_TRY(read_vocabulary(l, json_member(model, "vocab")));
+    if (l->tok->kind == OA_TOKENIZER_CHAR)
+        OA_TRY(check_char_split(l, pre));
+    if (l->tok->kind == OA_TOKENIZER_WORD)
+        OA_TRY(oa_read_splits(l, pre, &bytes));
+    if (!bytes)
+        return oa_tokenizer_unsupported(l, "pre_tokenizer", "without ByteLevel at its end",
+                                        "WordLevel needs it");
+    OA_TRY(read_vocabulary(l, oa_part_member(model, "vocab")));
     return read_unknown(l, model, &l->tok->unknown);
 }
 
-/* ---- pre-tokeniser ---- */
-
-static enum oa_error read_byte_level(struct loader *l, const json_t *level)
+/* Model, pre-tokenizer and decoder. */
+static enum oa_error read_model(struct oa_tokenizer_file *l, json_t *root)
 {
-    bool use_regex = true, prefix_space = true; /* the defaults of the format */
-    OA_TRY(read_bool(l, level, "add_prefix_space", &prefix_space));
-    OA_TRY(read_bool(l, level, "use_regex", &use_regex));
-    l->tok->splitter.prefix_space = l->tok->prefix_space = prefix_space;
-    return use_regex || prefix_space
-               ? oa_splitter_add_split(&l->tok->splitter, l->name,
-                                       use_regex ? oa_gpt2_pattern : NULL, OA_SPLIT_ISOLATED, false)
-               : OA_OK;
-}
-
-static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern,
-                                       enum oa_split_behaviour behaviour, bool invert)
-{
-    const char *regex = text_member(pattern, "Regex"), *literal = text_member(pattern, "String");
-    struct oa_text quoted;
-    if (!regex && !literal)
-        return malformed(l, "pattern of a Split", "{\"Regex\": …} or {\"String\": …}");
-    if (regex)
-        return oa_splitter_add_split(&l->tok->splitter, l->name, regex, behaviour, invert);
-    oa_text_init(&quoted, l->context);
-    for (const char *s = literal; *s; s++) { /* \\Q…\\E would end at the first \\E */
-        oa_text_add(&quoted, "\\", strchr("\\^$.[]|()?*+{}#-", *s) != NULL);
-        oa_text_add(&quoted, s, 1);
-    }
-    enum oa_error error = oa_status(l->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
-    if (error == OA_OK)
-        error = oa_splitter_add_split(&l->tok->splitter, l->name, quoted.s ? quoted.s : "",
-                                      behaviour, invert);
-    oa_text_free(&quoted);
-    return error;
-}
-
-static enum oa_error read_split(struct loader *l, const json_t *split)
-{
-    static const char *const names[] = { "Isolated", "Removed", "MergedWithPrevious",
-                                         "MergedWithNext", "Contiguous" };
-    const char *behavior = text_member(split, "behavior");
-    bool invert = false;
-    OA_TRY(read_bool(l, split, "invert", &invert));
-    for (int i = 0; behavior && i < 5; i++)
-        if (strcmp(behavior, names[i]) == 0)
-            return add_split_pattern(l, json_member(split, "pattern"), (enum oa_split_behaviour)i,
-                                     invert);
-    return malformed(l, "behavior of a Split",
-                     "one of Isolated, Removed, MergedWithPrevious, MergedWithNext, Contiguous");
-}
-
-static enum oa_error read_digit_split(struct loader *l, const json_t *digits)
-{
-    bool individual = false;
-    OA_TRY(read_bool(l, digits, "individual_digits", &individual));
-    /* Unicode 17, as the reference: two more blocks of digits than in patterns */
-    return oa_splitter_add_split(&l->tok->splitter, l->name,
-                                 "[\\p{N}\\x{11DE0}-\\x{11DE9}\\x{16FF4}-\\x{16FF6}]",
-                                 individual ? OA_SPLIT_ISOLATED : OA_SPLIT_CONTIGUOUS, false);
-}
-
-/* A pre-tokenizer, or a Sequence. *bytes: ByteLevel was read, which must be the last one. */
-static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int depth, bool *bytes)
-{
-    const char *type;
-    OA_TRY(read_part_type(l, pre, "pre_tokenizer", &type));
-    if (*bytes)
-        return unsupported(l, "pre_tokenizer", type, "ByteLevel must be the last one");
-    *bytes = strcmp(type, "ByteLevel") == 0;
-    if (*bytes)
-        return read_byte_level(l, pre);
-    if (strcmp(type, "Split") == 0)
-        return read_split(l, pre);
-    if (strcmp(type, "Digits") == 0)
-        return read_digit_split(l, pre);
-    const json_t *parts = json_member(pre, "pretokenizers");
-    if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
-        return unsupported(l, "pre_tokenizer", type,
-                           "supported are ByteLevel and a Sequence of Split and Digits that ends "
-                           "with ByteLevel, nested at most 8 deep");
-    if (!json_is_array(parts))
-        return malformed(l, "pre_tokenizer.pretokenizers", "an array");
-    for (size_t i = 0; i < json_array_size(parts); i++)
-        OA_TRY(read_byte_splits(l, json_array_get(parts, i), depth + 1, bytes));
-    return OA_OK;
-}
-
-static enum oa_error read_pre_tokenizer(struct loader *l, const json_t *pre)
-{
-    bool bytes = false;
-    if (pre)
-        OA_TRY(read_byte_splits(l, pre, 0, &bytes));
-    return bytes ? OA_OK
-                 : unsupported(l, "pre_tokenizer", pre ? "without ByteLevel at its end" : "null",
-                               "only byte-level BPE is");
+    json_t *model = oa_part_member(root, "model");
+    const json_t *pre = oa_part_member(root, "pre_tokenizer");
+    bool bytes;
+    const char *type =
+        json_object_get(model, "type") ? oa_text_member(model, "type") : type_of_fields(model);
+    if (!type)
+        return oa_tokenizer_malformed(
+            l, "model",
+            "an object with a \"type\", or with the fields of BPE (\"vocab\", \"merges\")");
+    if (strcmp(type, "WordLevel") == 0)
+        return read_word_level(l, model, pre);
+    bool bpe = strcmp(type, "BPE") == 0, wordpiece = strcmp(type, "WordPiece") == 0;
+    if (!bpe && !wordpiece && strcmp(type, "Unigram") != 0)
+        return oa_tokenizer_unsupported(
+            l, "model type", type,
+            "BPE, WordPiece, Unigram, and WordLevel as saved for char, word and ids are");
+    OA_TRY(oa_read_splits(l, pre, &bytes));
+    if (bytes && !bpe)
+        return oa_tokenizer_unsupported(l, "pre_tokenizer ByteLevel with model", type,
+                                        "it goes with BPE");
+    l->tok->pieces_are_decoded = !bytes;
+    if (!bytes)
+        OA_TRY(oa_read_decoder(l, oa_part_member(root, "decoder")));
+    return bpe ? read_bpe(l, model) : wordpiece ? read_wordpiece(l, model) : read_unigram(l, model);
 }
 
 /* WordLevel is "char" if every character is a word. */
-static enum oa_error check_char_split(struct loader *l, const json_t *pre)
+static enum oa_error check_char_split(struct oa_tokenizer_file *l, const json_t *pre)
 {
     static const char *const every_character[] = { "[\\s\\S]", "(?m:.)", "(?m)." };
-    const char *type = text_member(pre, "type"), *behavior = text_member(pre, "behavior");
-    const char *regex = text_member(json_member(pre, "pattern"), "Regex");
+    const char *type = oa_text_member(pre, "type"), *behavior = oa_text_member(pre, "behavior");
+    const char *regex = oa_text_member(oa_part_member(pre, "pattern"), "Regex");
     if (type && strcmp(type, "Split") == 0 && behavior && strcmp(behavior, "Isolated") == 0 &&
         regex)
         for (int i = 0; i < 3; i++)
             if (strcmp(regex, every_character[i]) == 0)
                 return OA_OK;
-    return unsupported(
+    return oa_tokenizer_unsupported(
         l, "pre_tokenizer", type ? type : "null",
         "WordLevel needs ByteLevel, or a Split that isolates every character, \"[\\s\\S]\"");
 }
 
-/* ---- normaliser ---- */
-
-static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer, int depth)
-{
-    const char *type;
-    OA_TRY(read_part_type(l, normalizer, "normalizer", &type));
-    for (int i = 0; i < OA_NORMALS; i++)
-        if (strcmp(type, oa_normal_names[i]) == 0 && l->tok->normals < OA_MOST_NORMALISERS) {
-            l->tok->normal[l->tok->normals++] = (enum oa_normal)i;
-            return OA_OK;
-        }
-    const json_t *parts = json_member(normalizer, "normalizers");
-    if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
-        return unsupported(
-            l, "normalizer", type,
-            "supported are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
-    if (!json_is_array(parts))
-        return malformed(l, "normalizer.normalizers", "an array");
-    for (size_t i = 0; i < json_array_size(parts); i++)
-        OA_TRY(read_normaliser(l, json_array_get(parts, i), depth + 1));
-    return OA_OK;
-}
-
 /* ---- added tokens ---- */
 
-static enum oa_error read_added(struct loader *l, const json_t *entry)
+static enum oa_error read_added(struct oa_tokenizer_file *l, const json_t *entry)
 {
-    struct oa_added_token token = { .content = (char *)text_member(entry, "content"),
+    struct oa_added_token token = { .content = (char *)oa_text_member(entry, "content"),
                                     .normalized = true };
     if (!token.content)
-        return malformed(l, "content of an added token", "a string");
-    if (!read_id(json_member(entry, "id"), &token.id))
-        return malformed(l, "id of an added token", "an id in range");
+        return oa_tokenizer_malformed(l, "content of an added token", "a string");
+    if (!read_id(oa_part_member(entry, "id"), &token.id))
+        return oa_tokenizer_malformed(l, "id of an added token", "an id in range");
     token.length = strlen(token.content);
-    OA_TRY(read_bool(l, entry, "single_word", &token.single_word));
-    OA_TRY(read_bool(l, entry, "lstrip", &token.lstrip));
-    OA_TRY(read_bool(l, entry, "rstrip", &token.rstrip));
-    OA_TRY(read_bool(l, entry, "normalized", &token.normalized));
-    OA_TRY(read_bool(l, entry, "special", &token.special));
+    OA_TRY(oa_read_flag(l, entry, "single_word", &token.single_word));
+    OA_TRY(oa_read_flag(l, entry, "lstrip", &token.lstrip));
+    OA_TRY(oa_read_flag(l, entry, "rstrip", &token.rstrip));
+    OA_TRY(oa_read_flag(l, entry, "normalized", &token.normalized));
+    OA_TRY(oa_read_flag(l, entry, "special", &token.special));
     return token.length ? oa_tokenizer_add_token(l->tok, l->name, &token) : OA_OK;
 }
 
 /* ---- the file ---- */
 
 /* Logs the parts that are kept but not applied, unless they have no effect. */
-static void note_unapplied(const struct loader *l, const json_t *root)
+static void note_unapplied(const struct oa_tokenizer_file *l, const json_t *root)
 {
     static const char *const parts[] = { "truncation", "padding", "post_processor" };
     for (int i = 0; i < 3; i++) {
-        const json_t *part = json_member(root, parts[i]);
-        const char *type = text_member(part, "type");
+        const json_t *part = oa_part_member(root, parts[i]);
+        const char *type = oa_text_member(part, "type");
         if (part && !(type && strcmp(type, "ByteLevel") == 0))
             oa_log(l->context, 0,
                    "%s: %s is kept for saving but not applied: no ids are added to texts", l->name,
@@ -429,35 +417,32 @@ static void note_unapplied(const struct loader *l, const json_t *root)
 }
 
 /* Empties the large tables of the frame, which saving fills again in place. */
-static enum oa_error empty_frame(struct loader *l, json_t *root)
+static enum oa_error empty_frame(struct oa_tokenizer_file *l, json_t *root)
 {
-    json_t *model = json_member(root, "model");
-    bool done = json_object_set_new(model, "vocab", json_object()) == 0 &&
+    json_t *model = oa_part_member(root, "model");
+    bool array = json_is_array(json_object_get(model, "vocab"));
+    bool done = json_object_set_new(model, "vocab", array ? json_array() : json_object()) == 0 &&
                 json_object_set_new(root, "added_tokens", json_array()) == 0;
-    if (done && json_member(model, "merges"))
+    if (done && oa_part_member(model, "merges"))
         done = json_object_set_new(model, "merges", json_array()) == 0;
     return done ? OA_OK
                 : oa_fail(l->context, OA_NO_MEMORY, "out of memory while reading %s", l->name);
 }
 
-static enum oa_error read_root(struct loader *l, json_t *root)
+static enum oa_error read_root(struct oa_tokenizer_file *l, json_t *root)
 {
-    const char *version = text_member(root, "version");
+    const char *version = oa_text_member(root, "version");
     if (!json_is_object(root) || !version)
-        return malformed(l, "the file", "a tokenizer.json: an object with \"version\": \"1.0\"");
+        return oa_tokenizer_malformed(l, "the file",
+                                      "a tokenizer.json: an object with \"version\": \"1.0\"");
     if (strcmp(version, "1.0") != 0)
-        return unsupported(l, "version", version, "only version 1.0 is");
-    if (json_member(root, "normalizer"))
-        OA_TRY(read_normaliser(l, json_member(root, "normalizer"), 0));
-    const json_t *pre = json_member(root, "pre_tokenizer");
-    OA_TRY(read_model(l, json_member(root, "model"), pre));
-    if (l->tok->kind != OA_TOKENIZER_IDS)
-        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre)
-                                                 : read_pre_tokenizer(l, pre));
+        return oa_tokenizer_unsupported(l, "version", version, "only version 1.0 is");
+    OA_TRY(oa_read_normaliser(l, oa_part_member(root, "normalizer")));
+    OA_TRY(read_model(l, root));
     OA_TRY(oa_tokenizer_finish(l->tok, l->name));
-    const json_t *added = json_member(root, "added_tokens");
+    const json_t *added = oa_part_member(root, "added_tokens");
     if (added && !json_is_array(added))
-        return malformed(l, "added_tokens", "an array");
+        return oa_tokenizer_malformed(l, "added_tokens", "an array");
     for (size_t i = 0; i < json_array_size(added); i++)
         OA_TRY(read_added(l, json_array_get(added, i)));
     note_unapplied(l, root);
@@ -480,7 +465,7 @@ enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *js
     json_t *root;
     *out = NULL;
     OA_TRY(parse_json(c, name, json, length, &root));
-    struct loader l = { .context = c, .name = name };
+    struct oa_tokenizer_file l = { .context = c, .name = name };
     enum oa_error error = oa_tokenizer_new(c, OA_TOKENIZER_BPE, &l.tok);
     if (error == OA_OK)
         error = read_root(&l, root);

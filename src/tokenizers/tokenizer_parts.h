@@ -10,7 +10,8 @@
 #include <jansson.h>
 #include <string.h>
 
-#define OA_MOST_IDS 4194304   /* the largest vocabulary that a model can have (model.vocabulary) */
+#define OA_MOST_IDS 4194304 /* the largest vocabulary that a model can have (model.vocabulary) */
+#define OA_SPACE_PIECE "\xe2\x96\x81" /* "▁", a blank in pieces of SentencePiece */
 #define OA_TRAINING_MARGIN 64 /* bytes: the GPT-2 pattern looks at most two characters ahead */
 
 /* ---- the byte alphabet ---- */
@@ -44,6 +45,8 @@ void oa_vocabulary_free(struct oa_vocabulary *v);
 enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece,
                                 size_t n, int32_t id, const char *bytes, size_t byte_count);
 int32_t oa_vocabulary_find(const struct oa_vocabulary *v, const char *piece, size_t n);
+/* The same without added tokens. */
+int32_t oa_vocabulary_model_find(const struct oa_vocabulary *v, const char *piece, size_t n);
 const char *oa_vocabulary_piece(const struct oa_vocabulary *v, int32_t id);
 const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_t *length);
 
@@ -68,6 +71,7 @@ struct oa_splitter {
     struct oa_pattern *pattern;
     int count;
     bool prefix_space; /* of the split added next: prepend a blank to texts without one */
+    bool inside;       /* the next text is not the beginning of the input (OA_PREPEND_FIRST) */
 };
 typedef enum oa_error oa_word_sink(void *argument, const char *word, size_t length);
 void oa_splitter_init(struct oa_splitter *s, oa_context *c);
@@ -77,8 +81,16 @@ void oa_splitter_free(struct oa_splitter *s);
 enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern);
 enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, const char *pattern,
                                     enum oa_split_behaviour behaviour, bool invert);
+/* Metaspace: blanks become `space` (a character), which is put before texts without one at their
+ * beginning: never, always, or at the beginning of the input. split: each space begins a word. */
+enum oa_prepend { OA_PREPEND_NEVER, OA_PREPEND_ALWAYS, OA_PREPEND_FIRST };
+enum oa_error oa_splitter_add_metaspace(struct oa_splitter *s, const char *where, const char *space,
+                                        enum oa_prepend prepend, bool split);
 enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length,
                                 oa_word_sink *sink, void *argument);
+/* Appends the text, which is UTF-8, with `content` in place of the matches of the only pattern. */
+enum oa_error oa_splitter_replace(const struct oa_splitter *s, const char *text, size_t length,
+                                  const struct oa_text *content, struct oa_text *out);
 /* For streamed text: only words that end at or before `settled`; *consumed: where the first
  * deferred word begins. At most one pattern. */
 enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length,
@@ -115,6 +127,7 @@ struct oa_added_token {
     int32_t id;
     bool single_word, lstrip, rstrip, normalized, special;
 };
+enum { OA_MOST_AFFIX = 32 }; /* bytes of a prefix or suffix of BPE */
 enum { OA_MOST_ADDED = 100000, OA_MOST_ADDED_BYTES = 1024 }; /* tokens of a file; bytes of one */
 /* A trie of added tokens. */
 struct oa_added_set {
@@ -136,22 +149,122 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
                             size_t settled, bool plain, size_t *from, size_t *start, size_t *stop,
                             const struct oa_added_token **token);
 
+/* Where the white space that ends at `at` begins, and where that at `at` ends. */
+size_t oa_spaces_before(const char *text, size_t at);
+size_t oa_spaces_after(const char *text, size_t length, size_t at);
+
+/* ---- tries ---- */
+
+/* Byte strings with a value each, found byte by byte from node 0. */
+struct oa_trie {
+    oa_context *context;
+    struct oa_pairs children; /* (node, byte) → node */
+    int32_t *value;           /* by node; -1: no string ends here */
+    size_t nodes, capacity;
+};
+void oa_trie_init(struct oa_trie *t, oa_context *c);
+void oa_trie_free(struct oa_trie *t);
+/* OA_UNSUPPORTED: the strings are too long together. where: for messages. */
+enum oa_error oa_trie_add(struct oa_trie *t, const char *where, const char *s, size_t n,
+                          int32_t value);
+int32_t oa_trie_step(const struct oa_trie *t, int32_t node, uint8_t byte); /* -1: no child */
+/* The node of a string, -1 when none begins so. */
+int32_t oa_trie_walk(const struct oa_trie *t, const char *s, size_t n);
+
 /* ---- normaliser ---- */
 
-/* Unicode normalisation forms and lower case, in the order of the file. */
+/* Steps, in the order of the file. A BertNormalizer is up to five of them. */
 enum oa_normal {
     OA_NORMAL_NFC,
     OA_NORMAL_NFD,
     OA_NORMAL_NFKC,
     OA_NORMAL_NFKD,
     OA_NORMAL_LOWERCASE,
-    OA_NORMALS
+    OA_NORMALS, /* those above have names and no parameters */
+    OA_NORMAL_NMT = OA_NORMALS,
+    OA_NORMAL_MARKS,      /* StripAccents: drops combining marks */
+    OA_NORMAL_CLEAN,      /* of BertNormalizer: drops control characters, white space is a blank */
+    OA_NORMAL_IDEOGRAPHS, /* the same: blanks around CJK ideographs */
+    OA_NORMAL_NONSPACING, /* the same: drops nonspacing marks */
+    OA_NORMAL_PRECOMPILED,
+    OA_NORMAL_REPLACE,
+    OA_NORMAL_PREPEND,
+    OA_NORMAL_STRIP
 };
 extern const char *const oa_normal_names[OA_NORMALS];
-#define OA_MOST_NORMALISERS 8
+enum { OA_MOST_NORMALISERS = 8, OA_MOST_NORMAL_STEPS = 5 * OA_MOST_NORMALISERS };
+
+/* SentencePiece's compiled table of rewritings: a double-array trie of byte strings, each with the
+ * place of its replacement in a pool of 0-terminated strings. */
+struct oa_charsmap {
+    uint32_t *unit;
+    size_t units;
+    char *pool;
+    size_t length;
+};
+/* blob: the table in base64, or its bytes. where: for messages. */
+enum oa_error oa_charsmap_read(oa_context *c, const char *where, const char *base64,
+                               struct oa_charsmap *out);
+enum oa_error oa_charsmap_parse(oa_context *c, const char *where, const char *blob, size_t n,
+                                struct oa_charsmap *out);
+void oa_charsmap_free(struct oa_charsmap *m);
+/* Appends valid UTF-8 rewritten grapheme by grapheme, as the reference does. */
+void oa_charsmap_apply(const struct oa_charsmap *m, const char *text, size_t n,
+                       struct oa_text *out);
+
+struct oa_text_normaliser {
+    enum oa_normal kind;
+    bool left, right;           /* of OA_NORMAL_STRIP */
+    struct oa_text literal;     /* of OA_NORMAL_REPLACE: what is replaced, if it is not a pattern */
+    struct oa_splitter pattern; /* the same */
+    struct oa_text content;     /* of OA_NORMAL_REPLACE and _PREPEND */
+    struct oa_charsmap map;     /* of OA_NORMAL_PRECOMPILED */
+};
+void oa_normaliser_free(struct oa_text_normaliser *n);
 /* Normalises the text in place; bytes that are not UTF-8 are kept. */
-enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count,
+enum oa_error oa_normalise(oa_context *c, const struct oa_text_normaliser *steps, int count,
                            struct oa_text *text);
+/* The steps that look at one character at a time. */
+void oa_normal_characters(enum oa_normal kind, const char *text, size_t n, struct oa_text *out);
+/* Appends a pattern of a character that is punctuation to BertPreTokenizer and Punctuation. */
+void oa_add_punctuation_set(struct oa_text *out);
+/* Appends the text with every `old` replaced. */
+void oa_replace_literal(const char *text, size_t n, const struct oa_text *old,
+                        const struct oa_text *content, struct oa_text *out);
+
+/* ---- decoder ---- */
+
+enum oa_decoding_kind {
+    OA_DECODE_BYTE_FALLBACK,
+    OA_DECODE_BYTE_LEVEL,
+    OA_DECODE_FUSE,
+    OA_DECODE_METASPACE,
+    OA_DECODE_REPLACE,
+    OA_DECODE_STRIP,
+    OA_DECODE_SUFFIX, /* BPEDecoder */
+    OA_DECODE_WORDPIECE
+};
+struct oa_decoding_step {
+    enum oa_decoding_kind kind;
+    struct oa_text_normaliser replace; /* of OA_DECODE_REPLACE */
+    struct oa_text mark;               /* replacement, suffix, prefix or stripped character */
+    long start, stop;                  /* of OA_DECODE_STRIP: at most so many characters */
+    bool drop_first;                   /* of OA_DECODE_METASPACE: no blanks in the first token */
+    bool clean;                        /* of OA_DECODE_WORDPIECE: no blank before punctuation */
+};
+enum { OA_MOST_DECODERS = 16 };
+/* Steps from tokens to text. None: tokens are separated by blanks. */
+struct oa_decoder {
+    struct oa_decoding_step step[OA_MOST_DECODERS];
+    int count;
+};
+void oa_decoder_free(struct oa_decoder *d);
+/* What a token adds in the middle of a text. */
+enum oa_error oa_decoder_bytes(oa_context *c, const struct oa_decoder *d, const char *piece,
+                               size_t n, struct oa_text *out);
+enum oa_error oa_decoder_text(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
+                              struct oa_text *out);
+int oa_byte_piece(const char *piece, size_t n); /* the byte of "<0x0A>", -1: another piece */
 
 /* ---- BPE ---- */
 
@@ -160,10 +273,14 @@ struct oa_merge {
 };
 struct oa_bpe {
     oa_context *context;
-    int32_t byte_id[256]; /* -1: no token */
+    int32_t byte_id[256]; /* -1: no token; with `characters` of "<0x00>" … */
     int32_t unknown;      /* id of unk_token, -1 without */
     bool fuse_unknown, ignore_merges;
-    struct oa_merge *merge; /* in order of rank, for saving */
+    bool characters;               /* symbols are characters, not bytes */
+    bool byte_fallback;            /* unknown characters are their bytes */
+    struct oa_text prefix, suffix; /* of symbols that do not begin, and that end, a word */
+    struct oa_text spelt;          /* the current character with them */
+    struct oa_merge *merge;        /* in order of rank, for saving */
     size_t merge_count, merge_capacity;
     struct oa_pairs merges; /* → rank, id of the result */
     struct oa_symbol *symbol;
@@ -179,6 +296,38 @@ enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, in
 enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
                                  size_t n, struct oa_ids *ids, size_t *bad);
 
+/* ---- WordPiece ---- */
+
+struct oa_wordpiece {
+    struct oa_trie pieces;
+    struct oa_text prefix;
+    int32_t inner;        /* node of the prefix of pieces that do not begin a word, -1: none */
+    long most_characters; /* longer words are unknown */
+};
+/* Appends the ids of a word, or `unknown`. OA_FORMAT, not recorded: it is unknown and `unknown` is
+ * -1. */
+enum oa_error oa_wordpiece_encode(const struct oa_wordpiece *w, const char *word, size_t n,
+                                  int32_t unknown, struct oa_ids *ids);
+
+/* ---- Unigram ---- */
+
+struct oa_unigram {
+    struct oa_trie pieces;
+    double *score; /* by id */
+    size_t score_capacity;
+    double least;              /* score */
+    bool byte_fallback;        /* unknown characters are their bytes */
+    int32_t byte_id[256];      /* of "<0x00>" …, -1: none */
+    struct oa_best_path *best; /* by end of a piece in the current word */
+    size_t best_capacity;
+    struct oa_best_path *chosen; /* pieces of the best path, last one first */
+    size_t chosen_capacity;
+};
+/* Appends the ids of the best pieces. OA_FORMAT, not recorded: the character at *bad is in none,
+ * and `unknown` is -1. */
+enum oa_error oa_unigram_encode(struct oa_unigram *u, const char *word, size_t n, int32_t unknown,
+                                struct oa_ids *ids, size_t *bad);
+
 /* ---- the tokenizer ---- */
 
 struct oa_tokenizer {
@@ -192,19 +341,25 @@ struct oa_tokenizer {
     int32_t next_added;             /* id of the next added token that is not in the model */
     bool *special;                  /* by id: an added token that is special */
     size_t special_capacity;
-    enum oa_normal normal[OA_MOST_NORMALISERS];
+    struct oa_text_normaliser normal[OA_MOST_NORMAL_STEPS];
     int normals;
     bool prefix_space;
+    bool pieces_are_decoded; /* by `decoder`; others are joined (byte-level and our own kinds) */
+    struct oa_decoder decoder;
     struct oa_splitter splitter;
     struct oa_splitter words; /* of char and byte, for word indices; empty until needed */
     struct oa_bpe bpe;
+    struct oa_wordpiece wordpiece;
+    struct oa_unigram unigram;
     int32_t *char_id; /* by code point; -1 = none */
     size_t char_codes;
-    int32_t unknown;        /* of char and word: id of unk_token, -1: none */
+    int32_t unknown;        /* of all but bpe: id of unk_token, -1: none */
     json_t *frame;          /* tokenizer.json without vocab, merges and added tokens */
     struct oa_text scratch; /* of word: the current word in the byte alphabet */
 };
 
+/* OA_ARGUMENT: an id, at an index of a list, that is no token. */
+enum oa_error oa_refuse_id(const struct oa_tokenizer *tok, int32_t id, size_t index);
 /* An empty tokenizer of a kind. */
 enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind,
                                struct oa_tokenizer **out);

@@ -21,6 +21,20 @@ static json_t *vocabulary_object(const struct oa_tokenizer *tok)
     return object;
 }
 
+/* [[piece, score] …] in order of ids, of Unigram. */
+static json_t *scores_array(const struct oa_tokenizer *tok)
+{
+    json_t *array = json_array();
+    for (int32_t id = 0; array && id < tok->vocabulary.model_size; id++) {
+        json_t *entry = json_pack("[s,f]", oa_tokenizer_piece(tok, id), tok->unigram.score[id]);
+        if (json_array_append_new(array, entry) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
 static json_t *merges_array(const struct oa_tokenizer *tok)
 {
     json_t *array = json_array();
@@ -70,7 +84,10 @@ static json_t *added_array(const struct oa_tokenizer *tok)
 static json_t *whole_document(const struct oa_tokenizer *tok)
 {
     json_t *root = json_copy(tok->frame), *model = json_copy(json_object_get(tok->frame, "model"));
-    bool done = root && model && json_object_set_new(model, "vocab", vocabulary_object(tok)) == 0;
+    bool unigram = tok->kind == OA_TOKENIZER_UNIGRAM;
+    bool done = root && model &&
+                json_object_set_new(model, "vocab",
+                                    unigram ? scores_array(tok) : vocabulary_object(tok)) == 0;
     if (done && json_object_get(model, "merges"))
         done = json_object_set_new(model, "merges", merges_array(tok)) == 0;
     done = done && json_object_set_new(root, "added_tokens", added_array(tok)) == 0;

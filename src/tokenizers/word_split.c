@@ -35,9 +35,11 @@ struct oa_pattern {
     pcre2_match_context *limits;
     pcre2_jit_stack *stack;
     enum oa_split_behaviour behaviour;
-    bool invert;       /* swaps matches and the text between them */
-    bool prefix_space; /* prepends a blank to texts without one */
-    bool from_start;   /* has \G: no windows */
+    bool invert;          /* swaps matches and the text between them */
+    bool prefix_space;    /* prepends a blank to texts without one */
+    bool from_start;      /* has \G: no windows */
+    struct oa_text space; /* of Metaspace: what blanks become; empty: another split */
+    enum oa_prepend prepend;
 };
 
 void oa_splitter_init(struct oa_splitter *s, oa_context *c)
@@ -52,6 +54,7 @@ void oa_splitter_free(struct oa_splitter *s)
         pcre2_match_context_free(s->pattern[i].limits);
         pcre2_jit_stack_free(s->pattern[i].stack);
         pcre2_code_free(s->pattern[i].code);
+        oa_text_free(&s->pattern[i].space);
     }
     oa_free(s->pattern);
     oa_splitter_init(s, s->context);
@@ -129,10 +132,27 @@ enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const ch
     return oa_splitter_add_split(s, where, pattern, OA_SPLIT_ISOLATED, false);
 }
 
+enum oa_error oa_splitter_add_metaspace(struct oa_splitter *s, const char *where, const char *space,
+                                        enum oa_prepend prepend, bool split)
+{
+    char pattern[32];
+    uint32_t code = 0;
+    (void)oa_utf8_decode(space, strlen(space), &code);
+    snprintf(pattern, sizeof pattern, "\\x{%X}", (unsigned)code);
+    OA_TRY(
+        oa_splitter_add_split(s, where, split ? pattern : NULL, OA_SPLIT_MERGED_WITH_NEXT, false));
+    struct oa_pattern *p = &s->pattern[s->count - 1];
+    oa_text_init(&p->space, s->context);
+    oa_text_add(&p->space, space, strlen(space));
+    p->prepend = prepend;
+    return oa_status(s->context);
+}
+
 /* ---- splitting ---- */
 
 struct split {
     const struct oa_splitter *s;
+    const char *beginning; /* of the input in the text of the current level; NULL: not in it */
     oa_word_sink *sink;
     void *argument;
     double began, most_seconds; /* CPU time of this thread; began < 0: not started */
@@ -283,18 +303,34 @@ static enum oa_error split_matches(struct split *job, int level, struct joining 
     return j->there ? hand_word(job, level, text, j->start, j->stop) : OA_OK;
 }
 
-static enum oa_error split_prefixed(struct split *job, int level, struct joining *j,
-                                    const char *text, size_t n)
+/* The text of a level that changes it: with a blank before it, or with Metaspace's blanks. */
+static void rewrite_text(const struct split *job, const struct oa_pattern *p, const char *text,
+                         size_t n, struct oa_text *out)
 {
-    struct oa_text prefixed;
+    static const struct oa_text blank = { .s = (char *)" ", .length = 1 };
+    const struct oa_text *space = p->space.length ? &p->space : &blank;
+    bool begins = n >= space->length && memcmp(text, space->s, space->length) == 0;
+    bool prepend = !p->space.length || p->prepend == OA_PREPEND_ALWAYS ||
+                   (p->prepend == OA_PREPEND_FIRST && text == job->beginning);
+    if (prepend && !begins && *text != ' ')
+        oa_text_add(out, space->s, space->length);
+    oa_replace_literal(text, n, &blank, space, out);
+}
+
+static enum oa_error split_rewritten(struct split *job, int level, struct joining *j,
+                                     const char *text, size_t n)
+{
+    struct oa_text other;
+    const char *beginning = job->beginning;
     size_t done = 0;
-    oa_text_init(&prefixed, job->s->context);
-    oa_text_add(&prefixed, " ", 1);
-    oa_text_add(&prefixed, text, n);
+    oa_text_init(&other, job->s->context);
+    rewrite_text(job, j->p, text, n, &other);
+    job->beginning = text == beginning ? other.s : NULL;
     enum oa_error error = oa_status(job->s->context);
     if (error == OA_OK)
-        error = split_matches(job, level, j, prefixed.s, prefixed.length, prefixed.length, &done);
-    oa_text_free(&prefixed);
+        error = split_matches(job, level, j, other.s, other.length, other.length, &done);
+    oa_text_free(&other);
+    job->beginning = beginning;
     return error;
 }
 
@@ -309,9 +345,9 @@ static enum oa_error split_level(struct split *job, int level, const char *text,
         return *used ? job->sink(job->argument, text, n) : OA_OK;
     }
     struct joining j = { .p = &job->s->pattern[level] };
-    if (j.p->prefix_space && n && *text != ' ') {
+    if (n && ((j.p->prefix_space && *text != ' ') || j.p->space.length)) {
         *used = n;
-        return split_prefixed(job, level, &j, text, n);
+        return split_rewritten(job, level, &j, text, n);
     }
     return split_matches(job, level, &j, text, n, settled, used);
 }
@@ -320,7 +356,9 @@ enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text,
                                   size_t settled, oa_word_sink *sink, void *argument,
                                   size_t *consumed)
 {
-    struct split job = { s, sink, argument, -1, 10 + 1e-5 * (double)length };
+    struct split job = {
+        s, s->inside ? NULL : text, sink, argument, -1, 10 + 1e-5 * (double)length
+    };
     size_t at = 0;
     while (at < settled) {
         size_t valid = oa_utf8_valid_length(text + at, length - at), used = 0;
@@ -347,8 +385,27 @@ enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, s
     return oa_splitter_settled(s, text, length, length, sink, argument, &consumed);
 }
 
+enum oa_error oa_splitter_replace(const struct oa_splitter *s, const char *text, size_t length,
+                                  const struct oa_text *content, struct oa_text *out)
+{
+    struct split job = { .s = s, .began = -1, .most_seconds = 10 + 1e-5 * (double)length };
+    size_t from = 0, done = 0, last = SIZE_MAX, start, stop;
+    while (from <= length &&
+           search_pattern(&job, &s->pattern[0], text, length, from, &start, &stop)) {
+        if (start == stop && stop == last) {
+            from += from < length ? byte_or_character(text + from, length - from) : 1;
+            continue;
+        }
+        oa_text_add(out, text + done, start - done);
+        oa_text_add(out, content->s, content->length);
+        done = from = last = stop;
+    }
+    oa_text_add(out, text + done, length - done);
+    return oa_status(s->context);
+}
+
 bool oa_splitter_streams(const struct oa_splitter *s)
 {
     return s->count == 1 && s->pattern[0].behaviour == OA_SPLIT_ISOLATED && !s->pattern[0].invert &&
-           !s->pattern[0].prefix_space;
+           !s->pattern[0].prefix_space && s->pattern[0].space.length == 0;
 }

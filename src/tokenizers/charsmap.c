@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SentencePiece's table of rewritings (Kudo and Richardson, EMNLP 2018), which `Precompiled` of a
+ * tokenizer.json and `normalizer_spec` of a spiece.model contain:
+ *
+ *     4 bytes, little-endian: bytes of the trie
+ *     the trie, a double array of 4-byte units (Yata's Darts-clone)
+ *     the replacements, each ended by a 0
+ *
+ * A unit has a label (the byte that leads to it), the distance to its children and whether a string
+ * ends there; the unit of the end has the place of the replacement. */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <utf8proc.h>
+
+#define REMEDY "fetch the file again"
+
+void oa_charsmap_free(struct oa_charsmap *m)
+{
+    oa_free(m->unit);
+    oa_free(m->pool);
+    *m = (struct oa_charsmap){ 0 };
+}
+
+/* ---- reading ---- */
+
+static int base64_value(char letter)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = letter ? strchr(letters, letter) : NULL;
+    return found ? (int)(found - letters) : -1;
+}
+
+/* Appends the bytes. Returns the place of a letter that is none, or the length of the text. */
+static size_t base64_bytes(const char *text, size_t n, struct oa_text *out)
+{
+    size_t letters = n;
+    uint32_t bits = 0;
+    while (letters && n - letters < 2 && text[letters - 1] == '=')
+        letters--;
+    if (n % 4)
+        return n - n % 4;
+    for (size_t i = 0; i < letters; i++) {
+        int value = base64_value(text[i]);
+        if (value < 0)
+            return i;
+        bits = bits << 6 | (uint32_t)value;
+        if (i % 4)
+            oa_text_add(out, &(char){ (char)(bits >> (6 - 2 * (i % 4))) }, 1);
+    }
+    return n;
+}
+
+static uint32_t little_endian(const char *bytes)
+{
+    const uint8_t *b = (const uint8_t *)bytes;
+    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+enum oa_error oa_charsmap_parse(oa_context *c, const char *where, const char *blob, size_t n,
+                                struct oa_charsmap *out)
+{
+    uint32_t trie = n >= 4 ? little_endian(blob) : 0;
+    *out = (struct oa_charsmap){ 0 };
+    if (n < 8 || trie % 4 || trie < 4 || trie > n - 4)
+        return oa_fail(c, OA_FORMAT,
+                       "%s: precompiled_charsmap has %zu bytes, of which the trie takes %u: it is "
+                       "damaged; " REMEDY,
+                       where, n, (unsigned)trie);
+    out->units = trie / 4;
+    out->length = n - 4 - trie;
+    size_t valid = oa_utf8_valid_length(blob + 4 + trie, out->length);
+    if (valid < out->length)
+        return oa_fail(c, OA_FORMAT,
+                       "%s: precompiled_charsmap, byte %zu: the replacement is not UTF-8; " REMEDY,
+                       where, 4 + trie + valid);
+    out->unit = oa_alloc(c, out->units * sizeof *out->unit);
+    out->pool = oa_alloc(c, out->length + 1);
+    if (!out->unit || !out->pool)
+        return OA_NO_MEMORY;
+    for (size_t i = 0; i < out->units; i++)
+        out->unit[i] = little_endian(blob + 4 + 4 * i);
+    memcpy(out->pool, blob + 4 + trie, out->length);
+    return OA_OK;
+}
+
+enum oa_error oa_charsmap_read(oa_context *c, const char *where, const char *base64,
+                               struct oa_charsmap *out)
+{
+    struct oa_text blob;
+    size_t n = strlen(base64);
+    oa_text_init(&blob, c);
+    size_t read = base64_bytes(base64, n, &blob);
+    enum oa_error e =
+        read == n
+            ? oa_charsmap_parse(c, where, blob.s, blob.length, out)
+            : oa_fail(c, OA_FORMAT, "%s: precompiled_charsmap is not base64 at letter %zu; " REMEDY,
+                      where, read);
+    oa_text_free(&blob);
+    return e;
+}
+
+/* ---- rewriting ---- */
+
+static size_t unit_offset(uint32_t unit)
+{
+    return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6);
+}
+
+/* The replacement of the shortest prefix of the text that has one, which the reference takes for
+ * the whole text. NULL: none. */
+static const char *replacement(const struct oa_charsmap *m, const char *text, size_t n)
+{
+    size_t at = unit_offset(m->unit[0]);
+    for (size_t i = 0; i < n && text[i]; i++) {
+        uint8_t byte = (uint8_t)text[i];
+        at ^= byte;
+        uint32_t unit = at < m->units ? m->unit[at] : 0;
+        if (at >= m->units || (unit & (1u << 31 | 0xff)) != byte)
+            return NULL;
+        at ^= unit_offset(unit);
+        if (unit >> 8 & 1) {
+            size_t place = at < m->units ? m->unit[at] & ~(1u << 31) : m->length;
+            return place < m->length ? m->pool + place : NULL;
+        }
+    }
+    return NULL;
+}
+
+static void add_rewritten_characters(const struct oa_charsmap *m, const char *text, size_t n,
+                                     struct oa_text *out)
+{
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t code;
+        length = (size_t)oa_utf8_decode(text + i, n - i, &code);
+        const char *other = replacement(m, text + i, length);
+        oa_text_add(out, other ? other : text + i, other ? strlen(other) : length);
+    }
+}
+
+/* The length of the extended grapheme cluster (Unicode Annex 29) at the beginning. */
+static size_t grapheme_length(const char *text, size_t n)
+{
+    utf8proc_int32_t state = 0;
+    uint32_t last = 0, next;
+    size_t at = (size_t)oa_utf8_decode(text, n, &last);
+    while (at < n) {
+        int length = oa_utf8_decode(text + at, n - at, &next);
+        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)last, (utf8proc_int32_t)next,
+                                             &state))
+            break;
+        at += (size_t)length;
+        last = next;
+    }
+    return at;
+}
+
+void oa_charsmap_apply(const struct oa_charsmap *m, const char *text, size_t n, struct oa_text *out)
+{
+    enum { LONGEST = 5 }; /* bytes of a cluster that is looked up as a whole */
+    for (size_t i = 0, length; i < n; i += length) {
+        length = grapheme_length(text + i, n - i);
+        const char *other = length <= LONGEST ? replacement(m, text + i, length) : NULL;
+        if (other)
+            oa_text_add(out, other, strlen(other));
+        else
+            add_rewritten_characters(m, text + i, length, out);
+    }
+}
