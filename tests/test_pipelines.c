@@ -156,7 +156,7 @@ static void normalise(enum oa_normal form, const char *text, size_t n, struct oa
 {
     oa_text_init(out, context);
     oa_text_add(out, text, n);
-    expect_ok(oa_normalise(context, &(struct oa_text_normaliser){ .kind = form }, 1, out));
+    expect_ok(oa_normalise(context, &(struct oa_text_normaliser){ .kind = form }, 1, out, NULL));
 }
 
 static uint32_t block_digest(enum oa_normal form, uint32_t first)

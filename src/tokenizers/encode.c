@@ -274,7 +274,8 @@ static enum oa_error encode_normalised(struct encoding *e, const char *text, siz
     struct oa_text normal;
     oa_text_init(&normal, e->tok->context);
     oa_text_add(&normal, text, n);
-    enum oa_error error = oa_normalise(e->tok->context, e->tok->normal, e->tok->normals, &normal);
+    enum oa_error error =
+        oa_normalise(e->tok->context, e->tok->normal, e->tok->normals, &normal, &e->inside);
     if (error == OA_OK && normal.length)
         error = encode_around(e, &e->tok->normalised, normal.s, normal.length, encode_model);
     oa_text_free(&normal);

@@ -220,14 +220,35 @@ static enum oa_error apply_step(const struct oa_text_normaliser *step, const str
     return oa_status(in->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
+/* Whether a step makes nothing of the first character. */
+static bool cuts_beginning(const struct oa_text_normaliser *step, const struct oa_text *in)
+{
+    uint32_t code;
+    int first = in->length ? oa_utf8_decode(in->s, in->length, &code) : 0;
+    struct oa_text out, begin = { .context = in->context, .s = in->s, .length = (size_t)first };
+    bool one = step->kind >= OA_NORMALS && step->kind != OA_NORMAL_PREPEND &&
+               (step->kind != OA_NORMAL_STRIP || step->left);
+    if (first == 0 || !one)
+        return false;
+    oa_text_init(&out, in->context);
+    if (step->kind == OA_NORMAL_REPLACE && step->literal.length)
+        begin.length = step->literal.length < in->length ? step->literal.length : in->length;
+    (void)apply_step(step, &begin, NULL, &out);
+    bool cut = out.length == 0;
+    oa_text_free(&out);
+    return cut;
+}
+
 enum oa_error oa_normalise(oa_context *c, const struct oa_text_normaliser *steps, int count,
-                           struct oa_text *text)
+                           struct oa_text *text, bool *cut)
 {
     struct codes codes = { 0 };
     enum oa_error error = OA_OK;
     for (int i = 0; i < count && error == OA_OK; i++) {
         struct oa_text out;
         oa_text_init(&out, c);
+        if (cut)
+            *cut = *cut || cuts_beginning(&steps[i], text);
         error = apply_step(&steps[i], text, &codes, &out);
         oa_text_free(text);
         *text = out;

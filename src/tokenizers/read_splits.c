@@ -164,7 +164,8 @@ static enum oa_error read_one_split(struct oa_tokenizer_file *l, const json_t *p
     if (strcmp(type, "WhitespaceSplit") == 0)
         return add_white_space(l);
     if (strcmp(type, "Whitespace") == 0)
-        return oa_splitter_add_split(&l->tok->splitter, l->name, "[\\w]+|[^\\w\\s]+",
+        return oa_splitter_add_split(&l->tok->splitter, l->name,
+                                     "[\\w\\x{200C}\\x{200D}]+|[^\\w\\s\\x{200C}\\x{200D}]+",
                                      OA_SPLIT_REMOVED, true);
     if (strcmp(type, "BertPreTokenizer") == 0) {
         OA_TRY(add_white_space(l));

@@ -233,7 +233,7 @@ static enum oa_error insert_added(struct oa_tokenizer *tok, const char *where,
     struct oa_added_token copy = *token;
     oa_text_add(found, token->content, token->length);
     if (copy.normalized)
-        OA_TRY(oa_normalise(tok->context, tok->normal, tok->normals, found));
+        OA_TRY(oa_normalise(tok->context, tok->normal, tok->normals, found, NULL));
     OA_TRY(give_id(tok, where, &copy, found));
     OA_TRY(mark_special(tok, &copy));
     if (!oa_reserve(tok->context, &tok->added, &tok->added_capacity, tok->added_count + 1,

@@ -221,9 +221,10 @@ struct oa_text_normaliser {
     struct oa_charsmap map;     /* of OA_NORMAL_PRECOMPILED */
 };
 void oa_normaliser_free(struct oa_text_normaliser *n);
-/* Normalises the text in place; bytes that are not UTF-8 are kept. */
+/* Normalises the text in place; bytes that are not UTF-8 are kept. *cut: its first characters were
+ * dropped; may be NULL. */
 enum oa_error oa_normalise(oa_context *c, const struct oa_text_normaliser *steps, int count,
-                           struct oa_text *text);
+                           struct oa_text *text, bool *cut);
 /* The steps that look at one character at a time. */
 void oa_normal_characters(enum oa_normal kind, const char *text, size_t n, struct oa_text *out);
 /* Appends a pattern of a character that is punctuation to BertPreTokenizer and Punctuation. */
