@@ -131,6 +131,10 @@ static enum oa_error piece_trie(const struct oa_tokenizer *tok, const char *wher
     for (int32_t i = 0; i < v->model_size; i++) {
         size_t n;
         const char *piece = oa_words_at(&v->pieces, i, &n);
+        if (n > OA_MOST_PIECE)
+            return oa_fail(tok->context, OA_UNSUPPORTED,
+                           "%s: the piece with id %d has %zu bytes; at most %d are read", where,
+                           (int)v->id_of[i], n, OA_MOST_PIECE);
         OA_TRY(oa_trie_add(pieces, where, piece, n, v->id_of[i]));
     }
     return OA_OK;

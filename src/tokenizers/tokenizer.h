@@ -56,10 +56,10 @@ enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *tra
 /* The same from texts in memory, without "ids". valid may be NULL. */
 enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const struct oa_text *train,
                                       const struct oa_text *valid, struct oa_tokenizer **out);
-/* tokenizer.json of Hugging Face tokenizers: byte-level BPE, or WordLevel as saved for char, word
- * and ids. Unsupported parts that would change ids are rejected by name; padding, truncation and
- * post-processor are kept for saving but not applied (as add_special_tokens=False), which is
- * logged. */
+/* tokenizer.json of Hugging Face tokenizers: BPE, WordPiece, Unigram, or WordLevel as saved for
+ * char, word and ids; or *.model and *.spm of SentencePiece. Unsupported parts that would change
+ * ids are rejected by name; padding, truncation and post-processor are kept for saving but not
+ * applied (as add_special_tokens=False), which is logged. */
 enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out);
 /* The same from memory. name: for messages. */
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,

@@ -13,6 +13,8 @@
  * text (truncation, padding, post_processor) is kept for saving. */
 #include "tokenizers/tokenizer_load.h"
 
+#include "tokenizers/sentencepiece.h"
+
 #include <math.h>
 
 enum oa_error oa_tokenizer_malformed(const struct oa_tokenizer_file *l, const char *place,
@@ -480,13 +482,30 @@ enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *js
     return error;
 }
 
+static enum oa_error parse_sentencepiece(oa_context *c, const char *path, const char *data,
+                                         size_t length, struct oa_tokenizer **out)
+{
+    struct oa_sentencepiece pieces;
+    char *json = NULL;
+    enum oa_error e = oa_sentencepiece_read(c, path, data, length, &pieces);
+    if (e == OA_OK)
+        e = oa_sentencepiece_json(c, &pieces, &json);
+    if (e == OA_OK)
+        e = oa_tokenizer_parse(c, path, json, strlen(json), out);
+    oa_free(json);
+    oa_free(pieces.piece);
+    return e;
+}
+
 enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out)
 {
-    char *json;
+    char *data;
     size_t length;
     *out = NULL;
-    OA_TRY(oa_file_read(c, path, &json, &length));
-    enum oa_error error = oa_tokenizer_parse(c, path, json, length, out);
-    oa_free(json);
+    OA_TRY(oa_file_read(c, path, &data, &length));
+    enum oa_error error = oa_name_ends(path, ".model") || oa_name_ends(path, ".spm")
+                              ? parse_sentencepiece(c, path, data, length, out)
+                              : oa_tokenizer_parse(c, path, data, length, out);
+    oa_free(data);
     return error;
 }

@@ -127,7 +127,8 @@ struct oa_added_token {
     int32_t id;
     bool single_word, lstrip, rstrip, normalized, special;
 };
-enum { OA_MOST_AFFIX = 32 }; /* bytes of a prefix or suffix of BPE */
+enum { OA_MOST_AFFIX = 32 };   /* bytes of a prefix or suffix of BPE */
+enum { OA_MOST_PIECE = 1024 }; /* bytes of a piece of WordPiece, Unigram and SentencePiece */
 enum { OA_MOST_ADDED = 100000, OA_MOST_ADDED_BYTES = 1024 }; /* tokens of a file; bytes of one */
 /* A trie of added tokens. */
 struct oa_added_set {
