@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tokenizer: makes one, and turns text into ids and back. */
 #include "api/api.h"
+#include "api/commands.h"
 #include "tokenizers/text.h"
 
 #include <string.h>
@@ -61,17 +62,36 @@ static void ids_text(const struct oa_ids *ids, struct oa_text *t)
     oa_text_add(t, "\n", 1);
 }
 
-static json_t *ids_json(const struct oa_tokenizer *tok, const struct oa_ids *ids)
+/* types NULL: without. */
+static json_t *ids_json(const struct oa_tokenizer *tok, const struct oa_ids *ids,
+                        const struct oa_ids *types)
 {
+    oa_context *c = oa_tokenizer_context(tok);
     json_t *root = json_object(), *numbers = json_array(), *pieces = json_array();
     for (size_t i = 0; i < ids->count; i++) {
-        oa_json_append(oa_tokenizer_context(tok), numbers, json_integer(ids->id[i]));
-        oa_json_append(oa_tokenizer_context(tok), pieces,
-                       json_string(oa_tokenizer_piece(tok, ids->id[i])));
+        oa_json_append(c, numbers, json_integer(ids->id[i]));
+        oa_json_append(c, pieces, json_string(oa_tokenizer_piece(tok, ids->id[i])));
     }
-    oa_json_set(oa_tokenizer_context(tok), root, "ids", numbers);
-    oa_json_set(oa_tokenizer_context(tok), root, "pieces", pieces);
+    oa_json_set(c, root, "ids", numbers);
+    oa_json_set(c, root, "pieces", pieces);
+    json_t *list = types ? json_array() : NULL;
+    for (size_t i = 0; types && i < types->count; i++)
+        oa_json_append(c, list, json_integer(types->id[i]));
+    if (types)
+        oa_json_set(c, root, "type_ids", list);
     return root;
+}
+
+static enum oa_error emit_ids(const struct oa_tokenizer *tok, const struct oa_ids *ids,
+                              const struct oa_ids *types, const struct oa_output *out)
+{
+    struct oa_text t;
+    oa_text_init(&t, oa_tokenizer_context(tok));
+    if (oa_wants_json(out))
+        oa_json_add(&t, ids_json(tok, ids, types));
+    else
+        ids_text(ids, &t);
+    return oa_emit(out, &t);
 }
 
 enum oa_error oa_encode(oa_context *c, const char *tokenizer, const char *text, size_t length,
@@ -79,20 +99,39 @@ enum oa_error oa_encode(oa_context *c, const char *tokenizer, const char *text, 
 {
     struct oa_tokenizer *tok;
     struct oa_ids ids;
-    struct oa_text t;
     OA_TRY(oa_status(c));
     OA_TRY(oa_tokenizer_load(c, tokenizer, &tok));
     oa_ids_init(&ids, c);
-    oa_text_init(&t, c);
-    if (oa_tokenizer_encode(tok, text, length, &ids) == OA_OK) {
-        if (oa_wants_json(out))
-            oa_json_add(&t, ids_json(tok, &ids));
-        else
-            ids_text(&ids, &t);
-    }
+    enum oa_error e = oa_tokenizer_encode(tok, text, length, &ids);
+    if (e == OA_OK)
+        e = emit_ids(tok, &ids, NULL, out);
     oa_ids_free(&ids);
     oa_tokenizer_close(tok);
-    return oa_emit(out, &t);
+    return e;
+}
+
+enum oa_error oa_encode_with_specials(oa_context *c, const char *tokenizer, const char *text,
+                                      size_t length, const char *pair, const struct oa_output *out)
+{
+    enum { TEXT, PAIR, WHOLE, TYPES, LISTS };
+    struct oa_tokenizer *tok;
+    struct oa_ids ids[LISTS];
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_tokenizer_load(c, tokenizer, &tok));
+    for (int i = 0; i < LISTS; i++)
+        oa_ids_init(&ids[i], c);
+    enum oa_error e = oa_tokenizer_encode(tok, text, length, &ids[TEXT]);
+    if (e == OA_OK && pair)
+        e = oa_tokenizer_encode(tok, pair, strlen(pair), &ids[PAIR]);
+    if (e == OA_OK)
+        e = oa_tokenizer_add_specials(tok, &ids[TEXT], pair ? &ids[PAIR] : NULL, &ids[WHOLE],
+                                      &ids[TYPES]);
+    if (e == OA_OK)
+        e = emit_ids(tok, &ids[WHOLE], &ids[TYPES], out);
+    for (int i = 0; i < LISTS; i++)
+        oa_ids_free(&ids[i]);
+    oa_tokenizer_close(tok);
+    return e;
 }
 
 enum oa_error oa_decode(oa_context *c, const char *tokenizer, const int32_t *ids, size_t count,

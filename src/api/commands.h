@@ -35,6 +35,11 @@ enum oa_error oa_theory(const oa_config *config, const char *page, const struct 
  * variants and draws. OA_DISPROVED, after the text was written, if a check failed. */
 enum oa_error oa_verify(oa_context *c, const char *spec, int quick, const struct oa_output *out);
 
+/* As oa_encode, with the special tokens that the file puts around a text, or two (pair not NULL);
+ * as JSON with the type of each id. */
+enum oa_error oa_encode_with_specials(oa_context *c, const char *tokenizer, const char *text,
+                                      size_t length, const char *pair, const struct oa_output *out);
+
 /* ---- a trained model ---- */
 
 struct oa_inspect_request {

@@ -29,7 +29,10 @@ static enum oa_error encode_given_text(struct call *call)
     if (!want_words(call, 2, 2, "'encode' and a tokenizer.json"))
         return OA_ARGUMENT;
     enum oa_error e = take_text(call, &text, &length);
-    if (e == OA_OK)
+    const char *pair = flag_value(call, "pair");
+    if (e == OA_OK && (pair || flag_given(call, "special")))
+        e = oa_encode_with_specials(call->context, call->word[1], text, length, pair, &call->out);
+    else if (e == OA_OK)
         e = oa_encode(call->context, call->word[1], text, length, &call->out);
     free(text);
     return e;
@@ -90,6 +93,9 @@ static enum oa_error run_tokenizer(struct call *call)
     if (strcmp(what, "train") != 0 &&
         !allow_none(call, "kind out", "only 'tokenizer train' uses it"))
         return OA_ARGUMENT;
+    if (strcmp(what, "encode") != 0 &&
+        !allow_none(call, "pair special", "only 'tokenizer encode' uses it"))
+        return OA_ARGUMENT;
     if (strcmp(what, "encode") == 0)
         return encode_given_text(call);
     if (strcmp(what, "decode") == 0)
@@ -107,6 +113,10 @@ static const struct flag flags[] = {
               "standard input" },
     { "out", "FILE", .help = "train: file to write", .fallback = "tokenizer.json" },
     { "text", "TEXT", .help = "encode, decode: text to use instead of standard input" },
+    { "special",
+      .help =
+          "encode: with the special tokens of the file's post_processor, e.g. [CLS] and [SEP]" },
+    { "pair", "TEXT", .help = "encode: a second text after it, with special tokens" },
     { .name = NULL },
 };
 
@@ -114,10 +124,12 @@ const struct command command_tokenizer = {
     .name = "tokenizer",
     .sentence = "trains a tokenizer, encodes text as token ids and decodes them",
     .usage = "train --data FILES [--kind KIND] [--out FILE]\n"
-             "encode FILE [--text TEXT | --data FILE]\n"
+             "encode FILE [--text TEXT | --data FILE] [--special] [--pair TEXT]\n"
              "decode FILE [--text IDS | --data FILE]",
-    .text = "Reads and writes tokenizer.json of the Hugging Face tokenizers library. Token ids are "
-            "separated by blanks. decode(encode(text)) is the text, byte for byte.",
+    .text =
+        "Reads and writes tokenizer.json of the Hugging Face tokenizers library; reads models of "
+        "SentencePiece (*.model, *.spm) as well. Token ids are separated by blanks. Of "
+        "tokenizers that orthant trains, decode(encode(text)) is the text, byte for byte.",
     .examples =
         "$ orthant tokenizer train --kind bpe:2000 --data data/tinyshakespeare.txt --out t.json\n"
         "$ orthant tokenizer encode t.json --text \"To be, or not\"\n"

@@ -3,6 +3,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "tokenizers/sentencepiece.h"
 
 #include <math.h>
 #include <string.h>
@@ -260,12 +261,47 @@ static json_t *merges_json(oa_context *c, const struct oa_gguf *g)
     return merges;
 }
 
+/* A vocabulary of SentencePiece with merges by score, as Llama 1 and 2 have it. */
+static enum oa_error sentencepiece_json(oa_context *c, const struct oa_gguf *g, char **out)
+{
+    long count = oa_gguf_count(g, "tokenizer.ggml.tokens");
+    struct oa_sentencepiece s = {
+        .name = oa_gguf_path(g),
+        .piece = oa_alloc(c, ((size_t)count + 1) * sizeof *s.piece),
+        .count = (size_t)count,
+        .bpe = true,
+        .byte_fallback = true,
+        .dummy_prefix = oa_gguf_number(g, "tokenizer.ggml.add_space_prefix", 1) != 0,
+    };
+    enum oa_error e = s.piece ? OA_OK : OA_NO_MEMORY;
+    if (e == OA_OK && (count < 1 || oa_gguf_count(g, "tokenizer.ggml.scores") != count ||
+                       oa_gguf_count(g, "tokenizer.ggml.token_type") != count))
+        e = oa_fail(c, OA_FORMAT,
+                    "%s: its %ld tokens need as many scores and types (tokenizer.ggml.scores, "
+                    "tokenizer.ggml.token_type); fetch the file again",
+                    s.name, count);
+    for (long i = 0; i < count && e == OA_OK; i++) {
+        struct oa_scored_piece *p = &s.piece[i];
+        double type = oa_gguf_number_at(g, "tokenizer.ggml.token_type", i);
+        p->text = oa_gguf_string_at(g, "tokenizer.ggml.tokens", i, &p->length);
+        p->score = oa_gguf_number_at(g, "tokenizer.ggml.scores", i);
+        p->type = type >= 1 && type <= OA_PIECE_BYTE ? (enum oa_piece_type)type : 0;
+        e = oa_sentencepiece_check(c, &s, (size_t)i);
+    }
+    if (e == OA_OK)
+        e = oa_sentencepiece_json(c, &s, out);
+    oa_free(s.piece);
+    return e;
+}
+
 enum oa_error oa_gguf_tokenizer(oa_context *c, const struct oa_gguf *g, char **out)
 {
     const char *model = oa_gguf_string(g, "tokenizer.ggml.model"),
                *split = oa_gguf_string(g, "tokenizer.ggml.pre");
     size_t i = 0, known = sizeof splits / sizeof *splits;
     *out = NULL;
+    if (model && strcmp(model, "llama") == 0)
+        return sentencepiece_json(c, g, out);
     while (split && i < known && strcmp(splits[i].name, split) != 0)
         i++;
     if (!model || strcmp(model, "gpt2") != 0 || i == known) {

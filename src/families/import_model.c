@@ -103,13 +103,18 @@ static void add_tokenizer_remedy(oa_context *c)
 static enum oa_error load_tokenizer(oa_context *c, const struct import_source *from,
                                     struct oa_tokenizer **out)
 {
+    static const char *const names[] = { "tokenizer.json", "tokenizer.model", "spiece.model" };
     char path[OA_PATH], *text;
-    if (!from->gguf) {
-        OA_TRY(oa_path(c, path, from->path, "tokenizer.json"));
-        if (oa_file_exists(path) && oa_tokenizer_load(c, path, out) == OA_UNSUPPORTED)
+    for (int i = 0; i < 3 && !from->gguf; i++) {
+        OA_TRY(oa_path(c, path, from->path, names[i]));
+        if (!oa_file_exists(path))
+            continue;
+        if (oa_tokenizer_load(c, path, out) == OA_UNSUPPORTED)
             add_tokenizer_remedy(c);
         return oa_status(c);
     }
+    if (!from->gguf)
+        return OA_OK;
     OA_TRY(oa_gguf_tokenizer(c, from->gguf, &text));
     enum oa_error e = text ? oa_tokenizer_parse(c, from->path, text, strlen(text), out) : OA_OK;
     oa_free(text);

@@ -19,11 +19,11 @@
 
 /* ---- reading ---- */
 
-static enum oa_error check_piece(oa_context *c, const struct oa_sentencepiece *s,
-                                 const struct oa_scored_piece *p)
+enum oa_error oa_sentencepiece_check(oa_context *c, const struct oa_sentencepiece *s, size_t i)
 {
+    const struct oa_scored_piece *p = &s->piece[i];
     const char *what = NULL;
-    if (p->length == 0 || memchr(p->text, 0, p->length) ||
+    if (!p->text || p->length == 0 || memchr(p->text, 0, p->length) ||
         oa_utf8_valid_length(p->text, p->length) < p->length)
         what = "is empty or not UTF-8";
     else if (p->length > OA_MOST_PIECE)
@@ -33,13 +33,12 @@ static enum oa_error check_piece(oa_context *c, const struct oa_sentencepiece *s
     else if (p->type < OA_PIECE_NORMAL || p->type > OA_PIECE_BYTE)
         what = "has an unknown type";
     if (what)
-        return oa_fail(c, OA_FORMAT, "%s: piece %zu %s; fetch the file again", s->name, s->count,
-                       what);
+        return oa_fail(c, OA_FORMAT, "%s: piece %zu %s; fetch the file again", s->name, i, what);
     if (p->type == OA_PIECE_UNUSED)
         return oa_fail(c, OA_UNSUPPORTED,
                        "%s: piece %zu \"%.*s\" is of the type UNUSED, which is not read; use the "
                        "vocabulary without restriction",
-                       s->name, s->count, (int)p->length, p->text);
+                       s->name, i, (int)p->length, p->text);
     return OA_OK;
 }
 
@@ -60,13 +59,12 @@ static enum oa_error read_piece(struct oa_message *m, struct oa_sentencepiece *s
             p.type = f.value <= OA_PIECE_BYTE ? (enum oa_piece_type)f.value : 0;
         }
     }
-    OA_TRY(check_piece(m->context, s, &p));
     if (s->count == OA_MOST_IDS)
         return oa_fail(m->context, OA_UNSUPPORTED, "%s: more than %d pieces", s->name, OA_MOST_IDS);
     if (!oa_reserve(m->context, &s->piece, &s->capacity, s->count + 1, sizeof *s->piece))
         return OA_NO_MEMORY;
     s->piece[s->count++] = p;
-    return OA_OK;
+    return oa_sentencepiece_check(m->context, s, s->count - 1);
 }
 
 static enum oa_error refuse_feature(const struct oa_message *m, const char *feature)
@@ -180,11 +178,10 @@ static json_t *normaliser_json(oa_context *c, const struct oa_sentencepiece *s, 
                                                "precompiled_charsmap", base64.s ? base64.s : ""));
         oa_text_free(&base64);
     }
-    if (s->single_blanks)
-        json_array_append_new(steps, json_pack("{s:s, s:b, s:b}", "type", "Strip", "strip_left", 0,
-                                               "strip_right", 1));
-    if (s->single_blanks)
+    if (s->single_blanks) {
         json_array_append_new(steps, replace_json(" {2,}", " ", true));
+        json_array_append_new(steps, replace_json(" \\z", "", true));
+    }
     if (s->dummy_prefix && !s->single_blanks && !cut)
         json_array_append_new(
             steps, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", OA_SPACE_PIECE));

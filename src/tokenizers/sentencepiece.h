@@ -35,6 +35,8 @@ struct oa_sentencepiece {
  * an error. */
 enum oa_error oa_sentencepiece_read(oa_context *c, const char *name, const char *data,
                                     size_t length, struct oa_sentencepiece *out);
+/* Whether piece i can be read. */
+enum oa_error oa_sentencepiece_check(oa_context *c, const struct oa_sentencepiece *s, size_t i);
 /* The tokenizer.json of the vocabulary, freed by oa_free. */
 enum oa_error oa_sentencepiece_json(oa_context *c, const struct oa_sentencepiece *s, char **json);
 

@@ -116,6 +116,11 @@ enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, si
  * the next one. Added tokens are words, and so is each id of a tokenizer of ids. */
 enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text,
                                        size_t length, struct oa_ids *ids, struct oa_ids *words);
+/* Appends the ids of a text, or of two (pair not NULL), with the special tokens around them that
+ * the post_processor of a loaded file has, and to types (not NULL) which text each is of. */
+enum oa_error oa_tokenizer_add_specials(const struct oa_tokenizer *tok, const struct oa_ids *text,
+                                        const struct oa_ids *pair, struct oa_ids *out,
+                                        struct oa_ids *types);
 enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
                                   struct oa_text *out);
 /* The ids of a part of a text; messages name the source and its line. */

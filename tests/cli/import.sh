@@ -38,6 +38,18 @@ sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out >loss
 expect 0 import long --out long-run
 expect 0 eval long-run --data ids.txt --json
 sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out | cmp - loss || fail "a longer context has another loss"
+# A tokenizer of SentencePiece's kind stays with its model.
+cp "$golden/llama-tokenizer.json" long/tokenizer.json
+expect 0 import long --out words
+expect 0 tokenizer encode words/tokenizer.json --text "O Romeo, é"
+cp out ids.txt
+expect 0 tokenizer encode long/tokenizer.json --text "O Romeo, é"
+same out ids.txt
+expect 0 tokenizer decode words/tokenizer.json --data ids.txt
+[ "$(cat out)" = "O Romeo, é" ] || fail "the text is $(cat out)"
+expect 0 generate words --prompt "O Romeo" --tokens 5
+expect 0 eval words --data text.txt --json
+says out '"bits_per_byte"'
 
 # And back: a model that was trained here becomes one of GPT-2, with biases of 0, or of GPT-NeoX.
 expect 0 export run --out hf --json
@@ -147,9 +159,9 @@ printf '\377\377\377\377' | dd of=model/model.safetensors bs=1 seek=$(($(wc -c <
 expect 1 import model --out x
 says err 'has a value that is not finite, at row .*such a model has no output'
 change gpt2 ''
-sed -i 's/"normalizer": *null/"normalizer": {"type": "Prepend", "prepend": "_"}/' model/tokenizer.json
+sed -i 's/"normalizer": *null/"normalizer": {"type": "Other"}/' model/tokenizer.json
 expect 1 import model --out x
-says err 'normalizer "Prepend" is not supported.*; move the file away to import the model with ids instead'
+says err 'normalizer "Other" is not supported.*; move the file away to import the model with ids instead'
 rm model/tokenizer.json
 expect 0 import model --out moved
 change gpt2 ''

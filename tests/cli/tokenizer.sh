@@ -46,3 +46,18 @@ expect 2 tokenizer decode byte.json --text "65 300"
 says err '300'
 expect 1 tokenizer encode nowhere.json --text x
 expect 2 tokenizer train --kind bpe:3 --data text.txt
+
+# Files of Hugging Face: the special tokens of their post_processor, of one text and of two.
+bert=$source/tests/golden-hf/tok-wordpiece/tokenizer.json
+expect 0 tokenizer encode "$bert" --text "the way"
+[ "$(cat out)" = "71 573" ] || fail "the way is $(cat out)"
+expect 0 tokenizer encode "$bert" --text "the way" --special
+[ "$(cat out)" = "2 71 573 3" ] || fail "the way with special tokens is $(cat out)"
+expect 0 tokenizer encode "$bert" --text "the way" --pair "the" --json
+says out '"type_ids": *\[0, *0, *0, *0, *1, *1\]'
+expect 0 tokenizer decode "$bert" --text "2 71 573 3"
+[ "$(cat out)" = "[CLS] the way [SEP]" ] || fail "ids of two words are $(cat out)"
+expect 2 tokenizer decode "$bert" --text "2" --special
+says err 'only .tokenizer encode. uses it'
+head -c 30 /dev/urandom >noise.model
+expect 1 tokenizer encode noise.model --text x
