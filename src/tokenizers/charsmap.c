@@ -138,6 +138,16 @@ static void add_rewritten_characters(const struct oa_charsmap *m, const char *te
     }
 }
 
+/* Marks of Unicode 16 and 17, which the reference joins to what is before them, in at most three
+ * bytes: with longer ones a cluster is not looked up as a whole. */
+static bool is_newer_mark(uint32_t code)
+{
+    static const uint32_t ranges[][2] = { { 0x897, 0x897 },
+                                          { 0x1acf, 0x1add },
+                                          { 0x1ae0, 0x1aeb } };
+    return OA_CODE_IN(code, ranges);
+}
+
 /* The length of the extended grapheme cluster (Unicode Annex 29) at the beginning. */
 static size_t grapheme_length(const char *text, size_t n)
 {
@@ -146,8 +156,8 @@ static size_t grapheme_length(const char *text, size_t n)
     size_t at = (size_t)oa_utf8_decode(text, n, &last);
     while (at < n) {
         int length = oa_utf8_decode(text + at, n - at, &next);
-        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)last, (utf8proc_int32_t)next,
-                                             &state))
+        if (!is_newer_mark(next) && utf8proc_grapheme_break_stateful(
+                                        (utf8proc_int32_t)last, (utf8proc_int32_t)next, &state))
             break;
         at += (size_t)length;
         last = next;
