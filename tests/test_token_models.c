@@ -263,6 +263,21 @@ static void characters_that_no_piece_has(void **state)
     }
 }
 
+/* "xy" at -3 is better than "x" unknown, at 10 below the least score, and "y" at 5. */
+static void unknown_costs_more_than_any_piece(void **state)
+{
+    (void)state;
+    static const char json[] = UNIGRAM("\"vocab\":[[\"?\",0],[\"xy\",-3],[\"y\",5]],\"unk_id\":0");
+    static const int32_t expected[] = { 1, 0, 2 };
+    struct oa_tokenizer *tok;
+    expect_ok(oa_tokenizer_parse(context, "x.json", json, sizeof json - 1, &tok));
+    struct oa_ids ids = encode(tok, "xyzzy", 5);
+    assert_int_equal(ids.count, 3);
+    assert_memory_equal(ids.id, expected, sizeof expected);
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
+}
+
 /* A table whose trie leads to itself and out of itself, and pieces that overlap without end. */
 static void hostile_tables(void **state)
 {
@@ -390,6 +405,7 @@ int main(void)
         TEST(golden_tokenizers),
         TEST(refused_files),
         TEST(characters_that_no_piece_has),
+        TEST(unknown_costs_more_than_any_piece),
         TEST(hostile_tables),
         TEST(damaged_models),
         TEST(models_that_are_refused),
