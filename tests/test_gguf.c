@@ -122,6 +122,35 @@ static void tokenizer_equals_that_of_the_folder(void **state)
     assert_int_equal(system("rm -rf " RUN), 0);
 }
 
+/* A vocabulary of Llama's kind: the ids are those of the package sentencepiece 0.2.3 on the model
+ * from which the file was made ("bpe" of tests/tokenizers/model_vectors.json). */
+static void vocabulary_of_sentencepiece(void **state)
+{
+    (void)state;
+    static const char text[] = "The café of  Rome\n";
+    static const int32_t expected[] = { 337, 282, 370, 384, 198, 172, 339, 366, 366, 401, 363, 13 };
+    struct oa_gguf *g;
+    struct oa_tokenizer *tok;
+    struct oa_ids ids;
+    struct oa_text back;
+    char *json;
+    oa_ids_init(&ids, context);
+    oa_text_init(&back, context);
+    succeed(oa_gguf_open(context, GOLDEN "gguf/sentencepiece.gguf", &g));
+    succeed(oa_gguf_tokenizer(context, g, &json));
+    succeed(oa_tokenizer_parse(context, "sentencepiece.gguf", json, strlen(json), &tok));
+    succeed(oa_tokenizer_encode(tok, text, sizeof text - 1, &ids));
+    assert_int_equal(ids.count, sizeof expected / sizeof *expected);
+    assert_memory_equal(ids.id, expected, sizeof expected);
+    succeed(oa_tokenizer_decode(tok, ids.id, ids.count, &back));
+    assert_string_equal(back.s, text);
+    oa_text_free(&back);
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
+    oa_free(json);
+    oa_gguf_close(g);
+}
+
 /* ---- damaged files ---- */
 
 static void put(const char *path, const char *bytes, size_t length)
@@ -200,6 +229,7 @@ int main(void)
         cmocka_unit_test(blocks_of_every_type),
         cmocka_unit_test(model_equals_that_of_the_folder),
         cmocka_unit_test(tokenizer_equals_that_of_the_folder),
+        cmocka_unit_test(vocabulary_of_sentencepiece),
         cmocka_unit_test(damaged_files_are_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
