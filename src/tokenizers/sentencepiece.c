@@ -132,16 +132,18 @@ enum oa_error oa_sentencepiece_read(oa_context *c, const char *name, const char 
     *out = (struct oa_sentencepiece){ .name = name, .dummy_prefix = true, .single_blanks = true };
     for (;;) {
         OA_TRY(oa_message_next(&m, &f));
-        struct oa_message inner = oa_message_in(&m, &f);
         if (!f.number)
             break;
-        if (f.bytes && f.number == 1)
+        if (!f.bytes)
+            continue;
+        struct oa_message inner = oa_message_in(&m, &f);
+        if (f.number == 1)
             OA_TRY(read_piece(&inner, out));
-        if (f.bytes && f.number == 2)
+        if (f.number == 2)
             OA_TRY(read_trainer(&inner, out));
-        if (f.bytes && f.number == 3)
+        if (f.number == 3)
             OA_TRY(read_normaliser_spec(&inner, out));
-        if (f.bytes && f.number == 5)
+        if (f.number == 5)
             OA_TRY(refuse_denormaliser(&inner));
     }
     return out->count ? OA_OK
