@@ -192,6 +192,21 @@ static void golden_tokenizers(void **state)
     }
 }
 
+/* U+1402D, a letter of Unicode 16, makes a longer word of "HTTP", which is single_word (702). */
+static void new_letters_belong_to_words(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "a\xf0\x94\x80\xadHTTP", "a HTTP" };
+    struct oa_tokenizer *tok;
+    expect_ok(oa_tokenizer_load(context, GOLDEN "tok-llama2/tokenizer.json", &tok));
+    for (size_t i = 0; i < 2; i++) {
+        struct oa_ids ids = encode(tok, texts[i], strlen(texts[i]));
+        assert_int_equal(ids.id[ids.count - 1] == 702, i);
+        oa_ids_free(&ids);
+    }
+    oa_tokenizer_close(tok);
+}
+
 /* ---- what is refused ---- */
 
 static void expect_refused(const char *json, enum oa_error code, const char *part)
@@ -403,6 +418,7 @@ int main(void)
         TEST(ids_and_texts_of_the_reference),
         TEST(models_of_sentencepiece),
         TEST(golden_tokenizers),
+        TEST(new_letters_belong_to_words),
         TEST(refused_files),
         TEST(characters_that_no_piece_has),
         TEST(unknown_costs_more_than_any_piece),
