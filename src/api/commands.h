@@ -94,6 +94,11 @@ enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
 enum oa_error oa_export(oa_context *c, const char *run, const char *out,
                         const struct oa_output *output);
 
+/* A run with the weights of `run` and another attention, in `out`, which must not have one; what
+ * does not fit is initialised. The text is what was kept of each layer. */
+enum oa_error oa_swap(oa_context *c, const char *run, const char *attention, const char *out,
+                      const struct oa_output *output);
+
 /* Runs of other programs: files of CSV, TSV or JSON, "-" (standard input), folders of TensorBoard's
  * event files. Of config: compare.metric (a column or tag), baseline (a system), margin,
  * family, test, threshold (a number of the metric), sequential. */

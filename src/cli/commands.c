@@ -12,6 +12,7 @@
     X(plan)                                                                                        \
     X(import)                                                                                      \
     X(export)                                                                                      \
+    X(swap)                                                                                        \
     X(eval)                                                                                        \
     X(score)                                                                                       \
     X(generate)                                                                                    \

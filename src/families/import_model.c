@@ -4,6 +4,7 @@
 #include "base/json_read.h"
 #include "families/families.h"
 #include "families/gguf_model.h"
+#include "model/new_run.h"
 
 #include <string.h>
 
@@ -170,34 +171,6 @@ static enum oa_error make_model(struct oa_device *d, const struct import_source 
     return e;
 }
 
-/* The weights last: a folder without them is no run. */
-static enum oa_error write_imported(const struct oa_model *m, const struct oa_tokenizer *tok,
-                                    const char *out)
-{
-    oa_context *c = m->context;
-    char path[OA_PATH];
-    OA_TRY(oa_path(c, path, out, "tokenizer.json"));
-    OA_TRY(oa_tokenizer_save(c, tok, path));
-    OA_TRY(oa_path(c, path, out, "config.json"));
-    OA_TRY(oa_model_save_config(m, NULL, path));
-    OA_TRY(oa_path(c, path, out, "model.safetensors"));
-    return oa_model_save(m, tok, path, false);
-}
-
-static enum oa_error check_import_folder(oa_context *c, const char *out)
-{
-    /* config.json may be of an import that failed: the weights come last */
-    static const char *const names[] = { "model.safetensors", "log.jsonl", "contest.json" };
-    char path[OA_PATH];
-    OA_TRY(oa_directory_check(c, out));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        OA_TRY(oa_path(c, path, out, names[i]));
-        if (oa_file_exists(path))
-            return oa_fail(c, OA_ARGUMENT, "%s exists; choose another folder", path);
-    }
-    return OA_OK;
-}
-
 static enum oa_error import_into(struct oa_device *d, const struct import_source *from,
                                  const char *out, struct oa_imported *i)
 {
@@ -210,7 +183,7 @@ static enum oa_error import_into(struct oa_device *d, const struct import_source
     if (e == OA_OK)
         e = oa_folder_lock(d->context, out, &lock);
     if (e == OA_OK)
-        e = write_imported(m, tok, out);
+        e = oa_new_run_write(m, tok, NULL, false, out);
     oa_folder_unlock(lock);
     oa_model_close(m);
     oa_tokenizer_close(tok);
@@ -237,7 +210,7 @@ enum oa_error oa_import_model(oa_context *c, const char *source, const char *out
 {
     struct import_source from = { .path = source };
     *imported = (struct oa_imported){ 0 };
-    OA_TRY(check_import_folder(c, out));
+    OA_TRY(oa_new_run_check(c, out));
     enum oa_error e = oa_name_ends(source, ".gguf") ? oa_gguf_open(c, source, &from.gguf) : OA_OK;
     if (e == OA_OK)
         e = import_from(c, &from, out, imported);

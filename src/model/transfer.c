@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/transfer.h"
+#include "model/transfer_heads.h"
 
 #include <string.h>
 
 static const char *const fit_reason[OA_FITS] = { [OA_FIT_ALL] = "taken",
                                                  [OA_FIT_ROWS] = "taken in part",
+                                                 [OA_FIT_HEADS] = "taken by head",
                                                  [OA_FIT_MISSING] = "not there",
                                                  [OA_FIT_STACK] = "there in another stack",
                                                  [OA_FIT_SHAPE] = "of another shape there",
@@ -15,6 +16,11 @@ static const char *const fit_reason[OA_FITS] = { [OA_FIT_ALL] = "taken",
 const char *oa_fit_reason(enum oa_fit fit)
 {
     return fit_reason[fit];
+}
+
+bool oa_fit_takes(enum oa_fit fit)
+{
+    return fit == OA_FIT_ALL || fit == OA_FIT_ROWS || fit == OA_FIT_HEADS;
 }
 
 /* ---- tokens ---- */
@@ -161,8 +167,10 @@ enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tok
                      (f->to == to->output || f->to == to->output_bias));
         f->from = transfer_find(out, f->to->name);
         f->fit = transfer_fit(out, f, alike);
-        out->taken += f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS;
     }
+    oa_transfer_match_heads(out);
+    for (int i = 0; i < out->count; i++)
+        out->taken += oa_fit_takes(out->item[i].fit);
     return OA_OK;
 }
 
@@ -186,6 +194,24 @@ static void transfer_copy_rows(const struct oa_transfer *t, const struct oa_fitt
     }
 }
 
+static void transfer_copy_heads(const struct oa_transfer *t, const struct oa_fitting *f,
+                                size_t real, char *to)
+{
+    long rows = oa_fitting_part_rows(f), first = 0;
+    size_t row = (size_t)(f->to->count / f->to->dim[0]) * real;
+    for (long i = 0; i < oa_fitting_parts(f); i++) {
+        const struct oa_parameter *p = oa_fitting_source(f, i, &first);
+        struct oa_view v;
+        const char *from =
+            p ? oa_view_open(&v, t->from->device, p->value, (size_t)p->count * real, OA_VIEW_READ)
+              : NULL;
+        if (from)
+            memcpy(to + (size_t)(i * rows) * row, from + (size_t)first * row, (size_t)rows * row);
+        if (p)
+            oa_view_close(&v);
+    }
+}
+
 static void transfer_copy_values(const struct oa_transfer *t, const struct oa_fitting *f)
 {
     struct oa_device *d = t->to->device;
@@ -197,6 +223,8 @@ static void transfer_copy_values(const struct oa_transfer *t, const struct oa_fi
                             OA_VIEW_READ | OA_VIEW_WRITE);
     if (from && to && f->fit == OA_FIT_ALL)
         memcpy(to, from, (size_t)f->to->count * real);
+    else if (from && to && f->fit == OA_FIT_HEADS)
+        transfer_copy_heads(t, f, real, to);
     else if (from && to)
         transfer_copy_rows(t, f, real, from, to);
     oa_view_close(&a);
@@ -213,7 +241,7 @@ void oa_transfer_seeds(const struct oa_transfer *t)
 enum oa_error oa_transfer_copy(const struct oa_transfer *t)
 {
     for (int i = 0; i < t->count; i++)
-        if (t->item[i].fit == OA_FIT_ALL || t->item[i].fit == OA_FIT_ROWS)
+        if (oa_fit_takes(t->item[i].fit))
             transfer_copy_values(t, &t->item[i]);
     oa_transfer_seeds(t);
     oa_store_refresh_all(&t->to->store);

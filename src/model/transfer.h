@@ -3,7 +3,8 @@
  * same name and shape are copied. Embeddings of different vocabularies are copied row by row, by
  * token; learned positions up to the shorter length. Position tables match with and without the
  * prefix of their stack. A source embedding of its own is initialised from the shared embedding of
- * the other model. Frozen parameters are only copied from parameters initialised by the same rule,
+ * the other model. Queries, keys and values are copied head by head where heads are grouped in
+ * another way. Frozen parameters are only copied from parameters initialised by the same rule,
  * so that no learned matrix replaces a frozen one. */
 #ifndef ORTHANT_MODEL_TRANSFER_H
 #define ORTHANT_MODEL_TRANSFER_H
@@ -13,6 +14,7 @@
 enum oa_fit {
     OA_FIT_ALL,
     OA_FIT_ROWS,    /* some rows; the others keep their initial values */
+    OA_FIT_HEADS,   /* by head, all or some (transfer_heads.h) */
     OA_FIT_MISSING, /* no parameter of that name */
     OA_FIT_STACK,   /* in another stack only */
     OA_FIT_SHAPE,   /* different shape */
@@ -27,8 +29,14 @@ struct oa_fitting {
     const struct oa_parameter *from; /* NULL: OA_FIT_MISSING, OA_FIT_STACK */
     enum oa_fit fit;
     bool tokens; /* token embedding */
-    long rows;   /* OA_FIT_ROWS: rows copied, of to->dim[0] */
+    long rows;   /* OA_FIT_ROWS: rows copied, of to->dim[0]; OA_FIT_HEADS: heads */
+    /* Of a parameter with a part for each head: the pretrained layer; the group, and the mixture
+     * that it is a component of or itself; which of its parameters. */
+    const struct oa_layer *layer;
+    const struct oa_group *owner, *group;
+    int role;
 };
+bool oa_fit_takes(enum oa_fit fit); /* something is copied */
 /* How `to` fits `from`, for each parameter of `to` in the order of its store. Both are borrowed. */
 struct oa_transfer {
     const struct oa_model *from;

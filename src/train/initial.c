@@ -3,6 +3,7 @@
 
 #include "base/json_write.h"
 #include "model/pretrained.h"
+#include "model/transfer_heads.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -96,6 +97,9 @@ static void add_row_parts(const struct oa_transfer *t, struct oa_text *out)
         if (t->item[i].fit == OA_FIT_ROWS)
             oa_text_printf(out, ", of %s %ld of %ld rows", t->item[i].to->name, t->item[i].rows,
                            t->item[i].to->dim[0]);
+        else if (t->item[i].fit == OA_FIT_HEADS && t->item[i].rows < oa_fitting_parts(&t->item[i]))
+            oa_text_printf(out, ", of %s %ld of %ld heads", t->item[i].to->name, t->item[i].rows,
+                           oa_fitting_parts(&t->item[i]));
 }
 
 static void log_transfer(const struct oa_transfer *t, const char *who)
@@ -180,33 +184,38 @@ static json_t *taken_json(oa_context *c, const struct oa_fitting *f)
         oa_json_set(c, o, "rows", json_integer(f->rows));
         oa_json_set(c, o, "of", json_integer(f->to->dim[0]));
     }
+    if (f->fit == OA_FIT_HEADS) {
+        oa_json_set(c, o, "heads", json_integer(f->rows));
+        oa_json_set(c, o, "of", json_integer(oa_fitting_parts(f)));
+    }
     return o;
 }
 
-static json_t *initial_json(const struct oa_initial *i, const struct oa_workload *w)
+static json_t *initial_json(const struct oa_transfer *t, const char *run,
+                            const struct oa_digest *model)
 {
-    oa_context *c = i->transfer.to->context;
+    oa_context *c = t->to->context;
     json_t *taken = json_array(), *left = json_array();
-    for (int k = 0; k < i->transfer.count; k++) {
-        const struct oa_fitting *f = &i->transfer.item[k];
-        if (f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS)
+    for (int k = 0; k < t->count; k++) {
+        const struct oa_fitting *f = &t->item[k];
+        if (oa_fit_takes(f->fit))
             oa_json_append(c, taken, taken_json(c, f));
         else
             oa_json_append(
                 c, left,
                 json_pack("{s:s, s:s}", "tensor", f->to->name, "because", oa_fit_reason(f->fit)));
     }
-    return json_pack("{s:s, s:o, s:o, s:o}", "from", i->transfer.to->options.train_init, "model",
-                     json_sprintf("sha256:%s", w->start.hex), "taken", taken, "not_taken", left);
+    return json_pack("{s:s, s:o, s:o, s:o}", "from", run, "model",
+                     json_sprintf("sha256:%s", model->hex), "taken", taken, "not_taken", left);
 }
 
-enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_workload *w,
-                              const char *folder)
+enum oa_error oa_initial_save(const struct oa_transfer *t, const char *run,
+                              const struct oa_digest *model, const char *folder)
 {
-    oa_context *c = i->transfer.to->context;
+    oa_context *c = t->to->context;
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, OA_INITIAL_FILE));
-    json_t *root = initial_json(i, w);
+    json_t *root = initial_json(t, run, model);
     char *text = oa_json_dump(c, root, JSON_INDENT(1));
     enum oa_error e = oa_status(c);
     if (e == OA_OK)

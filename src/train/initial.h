@@ -4,8 +4,9 @@
  *
  *     {"from": "runs/m", "model": "sha256:…",
  *      "taken": [{"tensor": "embedding.weight", "rows": 65, "of": 67}, {"tensor":
- * "encoder.norm.weight"}, …], "not_taken": [{"tensor": "classifier.weight", "because": "not
- * there"}, …]} */
+ * "encoder.norm.weight"}, {"tensor": "decoder.layers.0.attention.group.1.query.weight", "from":
+ * "decoder.layers.0.attention.query.weight", "heads": 4, "of": 4}, …], "not_taken": [{"tensor":
+ * "classifier.weight", "because": "not there"}, …]} */
 #ifndef ORTHANT_TRAIN_INITIAL_H
 #define ORTHANT_TRAIN_INITIAL_H
 
@@ -24,8 +25,9 @@ struct oa_initial {
 enum oa_error oa_initial_open(struct oa_model *to, const struct oa_workload *w, bool values,
                               struct oa_initial *out);
 void oa_initial_close(struct oa_initial *i);
-enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_workload *w,
-                              const char *folder);
+/* run, model: where the values are from, and the digest of its model file. */
+enum oa_error oa_initial_save(const struct oa_transfer *t, const char *run,
+                              const struct oa_digest *model, const char *folder);
 
 /* Refuses an initial run inside the folder of the new run. */
 enum oa_error oa_initial_check(oa_context *c, const struct oa_options *o, const char *folder);

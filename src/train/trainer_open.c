@@ -164,7 +164,8 @@ static enum oa_error begin_in_run_folder(struct trainer *t)
         if (t->m->store.parameter[i]->source)
             OA_TRY(oa_copies_save(t->c, t->r->folder, t->m->store.parameter[i]->source));
     if (t->initial.from && t->age < 0)
-        OA_TRY(oa_initial_save(&t->initial, t->r->workload, t->r->folder));
+        OA_TRY(oa_initial_save(&t->initial.transfer, t->o->train_init, &t->r->workload->start,
+                               t->r->folder));
     return resume_log(t);
 }
 

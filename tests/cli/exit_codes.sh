@@ -40,9 +40,10 @@ done_well theory --model.width 16 --model.heads 2 --quiet
 done_well attend softmax --in "$golden" --out y.safetensors --causal
 model=$source/tests/golden-hf/gpt2
 expect 0 import "$model" --out imported
-tried="${tried:-} import export" # each makes a folder that it does not make twice
+tried="${tried:-} import export swap" # each makes a folder that it does not make twice
 expect 0 export imported --out exported
-for command in "import $model --out x" "export imported --out x"; do
+expect 0 swap imported --attention "softmax:1 | local(window=4)" --out swapped
+for command in "import $model --out x" "export imported --out x" "swap imported --attention softmax --out x"; do
     expect 2 $command --no-such-option
     expect 0 ${command%% *} --help
 done
@@ -72,6 +73,7 @@ for words in "train $small --data.train nowhere.txt --out x" \
     "tokenizer encode nowhere.json --text a" "tokenizer encode t.json --data nowhere.txt" \
     "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" \
     "attend softmax --in nowhere --out x" "import nowhere --out x" "export nowhere --out x" \
+    "swap nowhere --attention softmax --out x" \
     "forward run --in nowhere --out x" "judge nowhere.csv" "man --out no/such/folder"; do
     expect 1 $words
     says err '^orthant: '
@@ -82,7 +84,7 @@ for words in "train $small --model.attention sofmax --out x" "plan $small --atte
     "explain sofmax" "attend sofmax --in $golden --out x" "bench --attention sofmax --lengths 16" \
     "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "classify run" "classify written" "compare $small --seeds 0 --out x" \
     "train $small --model.heads 3 --out x" "plan $small --model.heads 3" "bench --attention softmax --lengths 16 --width 32 --heads 3" "explain softmax --model.width 32 --model.heads 3" \
-    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "import nowhere" "export run" "forward run" "judge" "judge text.txt --level 1"; do
+    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "import nowhere" "export run" "swap run --out x" "swap run --attention sofmax --out x" "forward run" "judge" "judge text.txt --level 1"; do
     expect 2 $words
     says err '^orthant: '
 done
