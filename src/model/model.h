@@ -113,6 +113,8 @@ enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options
 /* The same without values: parameter names and shapes. */
 enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options,
                                 const struct oa_model_form *form, struct oa_model **out);
+/* Before it is allocated: holds what train.only does not name (train_only.c). */
+enum oa_error oa_model_hold_others(struct oa_model *m);
 void oa_model_close(struct oa_model *m);
 /* The stack of the output: the decoder, if any. */
 const struct oa_stack *oa_model_stack(const struct oa_model *m);

@@ -122,7 +122,8 @@ static enum oa_fit transfer_fit_rows(const struct oa_transfer *t, struct oa_fitt
     const struct oa_parameter *a = f->from, *b = f->to;
     bool positions = b == t->to->positions.table || b == t->to->source_positions.table;
     bool same_rows = a->dims == b->dims && (a->dims == 1 || a->dim[1] == b->dim[1]);
-    if (!b->trainable || !a->trainable || a->dims > 2 || !same_rows || !(f->tokens || positions))
+    if (!oa_parameter_is_learned(b) || !oa_parameter_is_learned(a) || a->dims > 2 || !same_rows ||
+        !(f->tokens || positions))
         return OA_FIT_SHAPE;
     f->rows = f->tokens ? 0 : oa_min(a->dim[0], b->dim[0]);
     for (long i = 0; f->tokens && i < t->to->vocabulary; i++)
@@ -140,9 +141,9 @@ static enum oa_fit transfer_fit(const struct oa_transfer *t, struct oa_fitting *
         memcmp(f->from->dim, f->to->dim, (size_t)f->to->dims * sizeof *f->to->dim) == 0;
     if (!same_shape || (f->tokens && !tokens_alike))
         return transfer_fit_rows(t, f);
-    if (f->to->trainable)
+    if (oa_parameter_is_learned(f->to))
         return OA_FIT_ALL;
-    if (f->from->trainable)
+    if (oa_parameter_is_learned(f->from))
         return OA_FIT_LEARNT;
     return same_initialisation(f->from, f->to) ? OA_FIT_ALL : OA_FIT_DRAWN;
 }

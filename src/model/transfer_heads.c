@@ -156,7 +156,7 @@ static void explain_frozen(struct oa_fitting *f)
     if (f->from || !from)
         return;
     f->from = from;
-    f->fit = from->trainable ? OA_FIT_LEARNT : OA_FIT_DRAWN;
+    f->fit = oa_parameter_is_learned(from) ? OA_FIT_LEARNT : OA_FIT_DRAWN;
 }
 
 static void match_group_heads(struct oa_transfer *t, const struct oa_layer *there,
@@ -171,7 +171,7 @@ static void match_group_heads(struct oa_transfer *t, const struct oa_layer *ther
         f->owner = owner;
         f->group = g;
         f->role = role;
-        if (p->trainable)
+        if (oa_parameter_is_learned(p))
             fit_by_head(f);
         else
             explain_frozen(f);
@@ -193,7 +193,7 @@ static void match_group_others(struct oa_transfer *t, const struct oa_layer *the
     char name[320];
     for (int i = 0; from && i < t->count; i++) {
         struct oa_fitting *f = &t->item[i];
-        if (f->group || f->from || !f->to->trainable ||
+        if (f->group || f->from || !oa_parameter_is_learned(f->to) ||
             strncmp(f->to->name, g->prefix, prefix) != 0)
             continue;
         bool norm = f->to == g->query_norm || f->to == g->key_norm;

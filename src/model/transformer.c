@@ -172,8 +172,9 @@ static enum oa_error model_allocate(struct oa_device *d, const struct oa_options
 {
     OA_TRY(oa_model_describe(d, options, form, out));
     (*out)->store.sharded = sharded;
-    enum oa_error e =
-        oa_store_allocate(&(*out)->store, oa_chance_seed(options, OA_CHANCE_INIT), training);
+    enum oa_error e = training ? oa_model_hold_others(*out) : OA_OK;
+    if (e == OA_OK)
+        e = oa_store_allocate(&(*out)->store, oa_chance_seed(options, OA_CHANCE_INIT), training);
     if (e != OA_OK) {
         oa_model_close(*out);
         *out = NULL;

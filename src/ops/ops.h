@@ -30,6 +30,7 @@ struct oa_parameter {
     bool moving;           /* kept, and updated in training without a gradient: in checkpoints */
     bool redrawn;          /* moving, by oa_store_redraw */
     bool given;            /* loaded from a file: oa_store_allocate does not initialise it */
+    bool held;             /* trainable, but not in this run: oa_store_hold */
     enum oa_init init;
     double scale; /* NORMAL: standard deviation; UNIFORM: limit */
     /* CUSTOM: writes `count` doubles; the `fill_room` doubles after them are scratch. Called by
@@ -65,8 +66,11 @@ struct oa_store {
      * training; all. */
     long decayed, updated, live, total;
     void *values, *acts, *moment1, *moment2;
-    void *gradients; /* [live]: of trainable parameters, then the changes of moving ones */
-    uint64_t seed;   /* of oa_store_allocate */
+    /* [live]: of trainable parameters, then the changes of moving ones; after these what is
+     * written for held ones, which nobody reads. */
+    void *gradients;
+    long spare;    /* elements of the last */
+    uint64_t seed; /* of oa_store_allocate */
     bool allocated;
     bool sharded; /* has a shard of the moments only: oa_store_allocate_moments */
     /* Sharded: gathers moment 0 or 1 of all ranks, [updated] on the host, valid until the next
@@ -83,6 +87,14 @@ void oa_store_free(struct oa_store *s);
 /* Registers a copy of `p`; the result stays valid. A registered name is returned if its shape is
  * equal (shared parameters), else it is an error. */
 struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter *p);
+/* Before the layout: the parameter is not trained (no update, no moments, and no gradient where it
+ * is a matrix of a block). */
+void oa_store_hold(struct oa_store *s, struct oa_parameter *p);
+/* Learned: trained in this run or in another one. */
+static inline bool oa_parameter_is_learned(const struct oa_parameter *p)
+{
+    return p->trainable || p->held;
+}
 /* Lays out and initialises all parameters from `seed`; with `training`, also gradients and moments.
  * No parameter can be added afterwards. */
 enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training);

@@ -88,6 +88,14 @@ struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter 
     return copy;
 }
 
+void oa_store_hold(struct oa_store *s, struct oa_parameter *p)
+{
+    p->trainable = false;
+    p->held = p->kept = true;
+    s->trainable -= p->count;
+    s->frozen += p->count;
+}
+
 /* ---- layout ---- */
 
 enum store_section { DECAYED, UNDECAYED, MOVING, FROZEN, SECTIONS };
@@ -108,6 +116,22 @@ static long store_section_size(const struct oa_store *s, enum store_section sect
     return n;
 }
 
+/* Operations other than linear maps write a gradient of every parameter that can be trained. */
+static bool held_with_gradient(const struct oa_parameter *p)
+{
+    return p->held && !(p->matrix && p->dims == 2 && strstr(p->name, ".layers."));
+}
+
+static void store_assign_spare(struct oa_store *s)
+{
+    long offset = s->live;
+    for (int i = 0; i < s->count; i++)
+        if (held_with_gradient(s->parameter[i])) {
+            s->parameter[i]->gradient = oa_real_at(s->device, s->gradients, offset);
+            offset += oa_round_up(s->parameter[i]->count, ALIGNMENT);
+        }
+}
+
 static void store_assign_memory(struct oa_store *s, bool training)
 {
     const struct oa_device *d = s->device;
@@ -123,6 +147,8 @@ static void store_assign_memory(struct oa_store *s, bool training)
             p->change = training && section == MOVING ? oa_real_at(d, s->gradients, offset) : NULL;
             offset += oa_round_up(p->count, ALIGNMENT);
         }
+    if (training)
+        store_assign_spare(s);
 }
 
 static void *store_take_zeroed(struct oa_store *s, size_t bytes)
@@ -229,8 +255,11 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->values = store_take_zeroed(s, all * real);
     s->acts = d->numbers.act == d->numbers.real ? s->values
                                                 : store_take_zeroed(s, all * d->numbers.act_size);
+    for (int i = 0; training && i < s->count; i++)
+        if (held_with_gradient(s->parameter[i]))
+            s->spare += oa_round_up(s->parameter[i]->count, ALIGNMENT);
     if (training) {
-        s->gradients = store_take_zeroed(s, (size_t)s->live * real);
+        s->gradients = store_take_zeroed(s, (size_t)(s->live + s->spare) * real);
         if (!s->sharded)
             OA_TRY(oa_store_allocate_moments(s, s->updated));
     }
@@ -285,7 +314,8 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
 
 void oa_store_zero_gradients(struct oa_store *s)
 {
-    s->device->ops->zero(s->device, (size_t)s->live * s->device->numbers.real_size, s->gradients);
+    s->device->ops->zero(s->device, (size_t)(s->live + s->spare) * s->device->numbers.real_size,
+                         s->gradients);
 }
 
 /* ---- packed weights, for decoding ---- */

@@ -107,9 +107,9 @@ static void find_parameters(struct oa_handout *o)
     const struct oa_store *s = o->store;
     for (int i = 0; i < s->count; i++) {
         const struct oa_parameter *p = s->parameter[i];
-        if (p->gradient || p->change)
+        if (p->trainable || p->change)
             o->parameter[o->count++] =
-                stretch_of(o, p->gradient ? p->gradient : p->change, p->count);
+                stretch_of(o, p->trainable ? p->gradient : p->change, p->count);
     }
     qsort(o->parameter, (size_t)o->count, sizeof *o->parameter, compare_stretch);
 }
