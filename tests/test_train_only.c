@@ -42,6 +42,7 @@ static struct oa_options descent(const char *attention, bool causal, long steps)
     o.train_lr = 0.1;
     o.train_eval_every = 0;
     o.train_final_tokens = 100;
+    o.train_save_frozen = false;
     return o;
 }
 
