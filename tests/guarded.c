@@ -342,6 +342,7 @@ static struct oa_linear_loss of_linear_loss(const struct oa_device *d,
 {
     struct oa_linear_loss s = *a;
     FIX(x), FIX(w), FIX(bias), FIX(target), FIX(value), FIX(dx), FIX(dw), FIX(dbias);
+    FIX(soft_x), FIX(soft_w), FIX(soft_bias);
     return s;
 }
 

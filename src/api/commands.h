@@ -99,6 +99,11 @@ enum oa_error oa_export(oa_context *c, const char *run, const char *out,
 enum oa_error oa_swap(oa_context *c, const char *run, const char *attention, const char *out,
                       const struct oa_output *output);
 
+/* A run with another attention (model.attention) that learns from the run `teacher`: first the
+ * outputs of attention layers, then that of the model. Continues one that was stopped. */
+enum oa_error oa_distil(const oa_config *config, const char *teacher, const char *folder,
+                        const struct oa_output *out);
+
 /* Runs of other programs: files of CSV, TSV or JSON, "-" (standard input), folders of TensorBoard's
  * event files. Of config: compare.metric (a column or tag), baseline (a system), margin,
  * family, test, threshold (a number of the metric), sequential. */

@@ -351,6 +351,7 @@ enum oa_schedule {
     OA_SCHEDULE_CONSTANT,
     OA_SCHEDULE_TRAPEZOID
 };
+enum oa_distil_learn { OA_LEARN_OUTPUT, OA_LEARN_ATTENTION };
 enum oa_compare_items { OA_ITEMS_FIXED, OA_ITEMS_RANDOM };
 enum oa_equal { OA_EQUAL_TOKENS, OA_EQUAL_TIME, OA_EQUAL_PARAMS, OA_EQUAL_FLOPS };
 /* Which comparisons of a report are judged; AUTO: with the baseline if there is one, else pairs. */
@@ -408,6 +409,7 @@ enum oa_option_need {
     OA_NEEDS_MUON = 1 << 11,
     OA_NEEDS_TRAPEZOID = 1 << 12,
     OA_NEEDS_RUNNING_TEXT = 1 << 13, /* a task that does not read examples */
+    OA_NEEDS_TEACHER = 1 << 14,
 };
 struct oa_option_row {
     const char *section, *name, *key; /* key: "section.name" */

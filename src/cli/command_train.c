@@ -88,7 +88,7 @@ const struct command command_train = {
         "$ orthant train --task classify --init runs/m --data.train reviews.tsv --out runs/c\n"
         "$ orthant train --resume --out runs/a\n"
         "$ orthant train --data.train text.txt --dump-config > small.yaml",
-    .sections = "model data train decode cluster",
+    .sections = "model data train distil decode cluster",
     .ranks = true,
     .flags = flags,
     .see = "eval generate compare plan",

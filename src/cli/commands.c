@@ -13,6 +13,7 @@
     X(import)                                                                                      \
     X(export)                                                                                      \
     X(swap)                                                                                        \
+    X(distil)                                                                                      \
     X(eval)                                                                                        \
     X(score)                                                                                       \
     X(generate)                                                                                    \

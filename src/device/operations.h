@@ -645,6 +645,11 @@ struct oa_linear_loss {
     double smoothing, scale; /* scale: usually 1 / number of targets of the whole step */
     void *dx, *dw, *dbias;   /* act, overwritten; real, added to. NULL: no gradient */
     double *losses;          /* host [rows]: of each row, 0 of an ignored one; NULL: not wanted */
+    /* A teacher: the loss of a row is hard·(that above) + soft·KL(p‖softmax), p the softmax of
+     * soft_x soft_wᵀ + soft_bias, capped by soft_cap; no smoothing. soft_x NULL: none. */
+    const void *soft_x, *soft_w, *soft_bias; /* act [rows, E], act [vocabulary, E], real or NULL */
+    long soft_width;                         /* E */
+    double soft_cap, hard, soft;
 };
 
 /* A Lion update over flat arrays (operations.def has the formulas). */

@@ -112,9 +112,20 @@ static enum oa_error flat_write(const struct oa_model *m, const struct store_arr
                                p->origin.validation_text.hex,
                                "tokenizer",
                                p->origin.tokenizer.hex,
-                               p->origin.start.hex[0] ? "start" : NULL,
-                               p->origin.start.hex,
+                               NULL,
+                               NULL,
+                               NULL,
+                               NULL,
                                NULL };
+    int pair = sizeof metadata / sizeof *metadata - 5;
+    if (p->origin.start.hex[0]) {
+        metadata[pair++] = "start";
+        metadata[pair++] = p->origin.start.hex;
+    }
+    if (p->origin.teacher.hex[0]) {
+        metadata[pair++] = "teacher";
+        metadata[pair++] = p->origin.teacher.hex;
+    }
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
         e = oa_tensors_write_checksummed(m->context, path, f->array, flat_count(f, p), metadata);
@@ -198,7 +209,8 @@ static enum oa_error checkpoint_read_progress(oa_context *c, const char *path,
                                            .validation_text =
                                                checkpoint_digest(f, "validation_text"),
                                            .tokenizer = checkpoint_digest(f, "tokenizer"),
-                                           .start = checkpoint_digest(f, "start") } };
+                                           .start = checkpoint_digest(f, "start"),
+                                           .teacher = checkpoint_digest(f, "teacher") } };
     struct oa_best *b = &p->best; /* absent from checkpoints of old versions */
     if (sscanf(checkpoint_text(f, "best"), "%ld %lg %ld", &b->step, &b->score, &b->stale) != 3)
         *b = (struct oa_best){ 0 };

@@ -155,7 +155,7 @@ static const int32_t *planned_lengths(oa_tape *t, long rows, long length)
     return lengths;
 }
 
-static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_batch *b)
+oa_tensor *oa_model_batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_batch *b)
 {
     struct oa_sequences in = { .rows = b->rows,
                                .length = b->length,
@@ -240,7 +240,7 @@ static oa_tensor *select_target_rows(oa_tape *t, oa_tensor *hidden, const int32_
 oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                             const int32_t **targets)
 {
-    oa_tensor *hidden = batch_hidden(t, m, batch);
+    oa_tensor *hidden = oa_model_batch_hidden(t, m, batch);
     if (hidden)
         hidden = select_target_rows(t, hidden, batch->target, targets);
     return oa_model_head(t, m, hidden);
@@ -252,6 +252,17 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
     targets->id = b->target;
     targets->cap = m->options.model_output_cap;
     bool few = m->form.encoder || b->chosen;
+    struct oa_soft_targets soft;
+    if (targets->soft && few) {
+        const int32_t *same;
+        soft = *targets->soft;
+        soft.x = b->target ? select_target_rows(t, soft.x, b->target, &same)
+                           : oa_choose_rows(t, soft.x, NULL,
+                                            b->planned_targets ? b->planned_targets : hidden->rows);
+        if (!soft.x)
+            return 0;
+        targets->soft = &soft;
+    }
     if (few && b->target)
         hidden = select_target_rows(t, hidden, b->target, &targets->id);
     else if (few) /* the plan device */
@@ -265,7 +276,7 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
 static double forward_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                            struct oa_targets *targets)
 {
-    oa_tensor *hidden = batch_hidden(t, m, batch);
+    oa_tensor *hidden = oa_model_batch_hidden(t, m, batch);
     if (!hidden)
         return 0;
     if (m->form.output == OA_OUTPUT_TOKENS)
@@ -285,6 +296,13 @@ double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batc
     struct oa_targets targets = { .smoothing = t->train ? m->options.train_label_smoothing : 0,
                                   .scale = scale };
     return forward_loss(t, m, batch, &targets);
+}
+
+double oa_model_taught_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                            double scale, const struct oa_soft_targets *soft)
+{
+    struct oa_targets targets = { .scale = scale, .soft = soft };
+    return soft->x ? forward_loss(t, m, batch, &targets) : 0;
 }
 
 /* ---- losses of the rows of a batch ---- */
@@ -341,14 +359,14 @@ static enum oa_error forward_read_outputs(oa_tape *t, struct oa_model *m,
 enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                                double *out)
 {
-    return forward_read_outputs(t, m, batch, batch_hidden(t, m, batch), out);
+    return forward_read_outputs(t, m, batch, oa_model_batch_hidden(t, m, batch), out);
 }
 
 enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
                                                const struct oa_batch *batch, double *out)
 {
     t->invariant_rows = batch->length;
-    oa_tensor *hidden = batch_hidden(t, m, batch);
+    oa_tensor *hidden = oa_model_batch_hidden(t, m, batch);
     t->invariant_rows = 1;
     enum oa_error e = forward_read_outputs(t, m, batch, hidden, out);
     t->invariant_rows = 0;

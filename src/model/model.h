@@ -160,6 +160,12 @@ oa_tensor *oa_model_pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden
  * the rest. In training with train.label_smoothing. Models with an encoder compute logits only for
  * rows with a target. */
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale);
+/* The same of tokens, with the probabilities of a teacher as further targets: its hidden states are
+ * soft->x, of all positions (oa_model_batch_hidden). */
+double oa_model_taught_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                            double scale, const struct oa_soft_targets *soft);
+/* Hidden states of all positions of a batch; NULL after a failure. */
+oa_tensor *oa_model_batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_batch *b);
 /* The same of an evaluation, bit for bit, and what each row of the batch adds to it: out
  * [batch->rows]. */
 struct oa_row_loss {
@@ -300,7 +306,7 @@ enum oa_error oa_config_specials(oa_context *c, const char *path, struct oa_labe
 /* Digests of the inputs of a run, which must not change on resume. */
 struct oa_origin {
     struct oa_digest training_text, validation_text, tokenizer; /* of tokenizer.json */
-    struct oa_digest start; /* of the pretrained model (train.init), or "" */
+    struct oa_digest start, teacher; /* of the models of train.init and distil.teacher, or "" */
 };
 
 /* The best validation of a run so far. */

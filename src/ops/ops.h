@@ -373,6 +373,13 @@ struct oa_targets {
     double smoothing;    /* label smoothing: kernels.h, cross_entropy */
     double scale;        /* of the gradient */
     double *losses;      /* host [rows], receives the loss of each row; NULL: not wanted */
+    const struct oa_soft_targets *soft; /* a teacher, or NULL */
+};
+/* A teacher of tokens: hard·(cross-entropy) + soft·KL(teacher‖outputs). */
+struct oa_soft_targets {
+    oa_tensor *x;                     /* its rows, which get no gradient */
+    const struct oa_parameter *w, *b; /* b may be NULL */
+    double cap, hard, soft;
 };
 /* Sum of the losses (cross-entropy in nats) over rows with a target; the gradient is scale times
  * its gradient. b may be NULL. */

@@ -164,6 +164,16 @@ double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struc
         .scale = targets->scale,
         .losses = targets->losses
     };
+    const struct oa_soft_targets *s = targets->soft;
+    if (s) {
+        a.soft_x = s->x->data;
+        a.soft_w = s->w->act;
+        a.soft_bias = s->b ? s->b->value : NULL;
+        a.soft_width = s->x->cols;
+        a.soft_cap = s->cap;
+        a.hard = s->hard;
+        a.soft = s->soft;
+    }
     if (t->record) {
         a.dx = oa_gradient_begin(t, x);
         a.dw = w->gradient;

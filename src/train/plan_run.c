@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The cost of a run: training steps on the plan device, which computes nothing. */
 #include "device/wrappers/meter.h"
+#include "train/teacher.h"
 #include "train/train.h"
 
 #include <string.h>
@@ -10,8 +11,9 @@
 struct single_step {
     struct oa_model *model;
     const struct oa_batch *batch;
-    double scale;
+    double scale, share;
     oa_tape *tape;
+    struct oa_teacher *teacher; /* or NULL */
 };
 
 static enum oa_error plan_micro_batch(void *argument, long micro)
@@ -22,16 +24,19 @@ static enum oa_error plan_micro_batch(void *argument, long micro)
     oa_meter_at(d, NULL, OA_OPTIMISER, false);
     oa_store_zero_gradients(&s->model->store);
     oa_tape_reset(s->tape, true, true, (struct oa_stream){ 0 });
-    oa_model_loss(s->tape, s->model, s->batch, s->scale);
+    if (s->teacher && s->teacher->model)
+        oa_teacher_loss(s->teacher, s->tape, s->batch, s->scale, s->share);
+    else
+        oa_model_loss(s->tape, s->model, s->batch, s->scale);
     oa_tape_backward(s->tape);
     oa_meter_at(d, NULL, OA_OPTIMISER, false);
     return OA_OK;
 }
 
 void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch,
-                  double scale, oa_tape *t, struct oa_shards *shards)
+                  double scale, oa_tape *t, struct oa_teacher *teacher, struct oa_shards *shards)
 {
-    struct single_step step = { m, batch, scale, t };
+    struct single_step step = { m, batch, scale, 1 / (double)o->train_accumulate, t, teacher };
     double squares;
     oa_tree_sum_make(shards->sum, plan_micro_batch, &step);
     oa_shards_squares(shards, &squares);
@@ -43,13 +48,14 @@ void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct o
 
 static void count_planned_step(struct oa_model *m, const struct oa_options *o,
                                const struct oa_step_shape *shape, oa_tape *t,
-                               struct oa_shards *shards, struct oa_plan *out)
+                               struct oa_teacher *teacher, struct oa_shards *shards,
+                               struct oa_plan *out)
 {
     const struct oa_tree_sum *sum = shards->sum;
     struct oa_device *d = m->device;
     const struct oa_store *s = &m->store;
     d->flops = d->bytes = d->computed = 0;
-    oa_step_once(m, o, &shape->typical, 1, t, shards);
+    oa_step_once(m, o, &shape->typical, 1, t, teacher, shards);
     *out = (struct oa_plan){ .vocabulary = m->vocabulary,
                              .trainable = (double)s->trainable,
                              .frozen = (double)s->frozen,
@@ -58,8 +64,11 @@ static void count_planned_step(struct oa_model *m, const struct oa_options *o,
                              .computed = d->computed,
                              .tokens = shape->tokens };
     if (memcmp(&shape->typical, &shape->largest, sizeof shape->typical) != 0)
-        oa_step_once(m, o, &shape->largest, 1, t, shards);
+        oa_step_once(m, o, &shape->largest, 1, t, teacher, shards);
     out->memory_parameters = (double)(s->arena.peak + s->work.peak + sum->arena.peak);
+    if (teacher->model)
+        out->memory_parameters +=
+            (double)(teacher->model->store.arena.peak + teacher->tape.arena.peak);
     out->memory_activations = (double)t->arena.peak;
     out->memory_scratch = (double)d->scratch.peak;
     oa_tree_traffic(sum, &out->traffic);
@@ -75,14 +84,18 @@ static enum oa_error plan_on_device(struct oa_device *d, const struct oa_options
     struct oa_model *m;
     struct oa_tree_sum sum = { 0 };
     struct oa_shards shards = { 0 };
+    struct oa_teacher teacher = { 0 };
     struct oa_cluster several = { .context = d->context, .size = (int)ranks };
     OA_TRY(oa_shards_model(d, o, form, ranks, &m));
     enum oa_error e = oa_task_check_model(m);
     oa_tape_init(&tape, d);
     if (e == OA_OK)
+        e = oa_teacher_open(m, NULL, &teacher);
+    if (e == OA_OK)
         e = oa_shards_open(m, ranks > 1 ? &several : NULL, &sum, &shards);
     if (e == OA_OK)
-        count_planned_step(m, o, shape, &tape, &shards, out);
+        count_planned_step(m, o, shape, &tape, &teacher, &shards, out);
+    oa_teacher_close(&teacher);
     oa_shards_close(&shards);
     oa_tree_sum_close(&sum);
     oa_tape_free(&tape);

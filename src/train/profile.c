@@ -57,7 +57,7 @@ static enum oa_error time_profile_step(struct profiling *p, long number, bool me
         return OA_OK;
     add_profile_sample(p, seconds, &taken);
     p->tokens += amount.tokens;
-    oa_step_once(p->plan.model, o, &batch, 1, &p->plan.tape, &p->plan.shards);
+    oa_step_once(p->plan.model, o, &batch, 1, &p->plan.tape, NULL, &p->plan.shards);
     return oa_status(p->context);
 }
 

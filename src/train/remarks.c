@@ -55,6 +55,7 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
         { OA_NEEDS_ADAMW, adamw, "only adamw and muon use it" },
         { OA_NEEDS_BETA2, adamw || o->train_optimizer == OA_OPTIMIZER_LION,
           "only adamw, muon and lion use it" },
+        { OA_NEEDS_TEACHER, o->distil_teacher[0] != 0, "there is no distil.teacher" },
         { OA_NEEDS_MUON, o->train_optimizer == OA_OPTIMIZER_MUON, "only muon uses it" },
     };
     for (int i = 0; oa_option_at(i); i++)

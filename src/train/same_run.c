@@ -119,5 +119,8 @@ enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_
     OA_TRY(check_same_digest(c, folder, "other validation text", &before->validation_text,
                              &now->validation_text));
     OA_TRY(check_same_start(c, folder, &before->start, &now->start));
+    if (before->teacher.hex[0] || now->teacher.hex[0])
+        OA_TRY(check_same_digest(c, folder, "another teacher (distil.teacher)", &before->teacher,
+                                 &now->teacher));
     return check_same_digest(c, folder, "another tokenizer", &before->tokenizer, &now->tokenizer);
 }

@@ -33,7 +33,7 @@ void oa_step_side_run(struct oa_step_side *s, const struct oa_options *o,
 {
     oa_context *c = s->device->context;
     struct oa_step_clocks start = { oa_clock(), oa_context_clock(c), oa_thread_clock() };
-    oa_step_once(s->model, o, batch, scale, &s->tape, &s->shards);
+    oa_step_once(s->model, o, batch, scale, &s->tape, NULL, &s->shards);
     oa_device_sync(s->device);
     *out = (struct oa_step_clocks){ oa_clock() - start.wall, oa_context_clock(c) - start.processor,
                                     oa_thread_clock() - start.caller };

@@ -301,7 +301,7 @@ static enum oa_error count_sample_step(const struct timing *t, const struct oa_o
                                        const struct oa_batch *shape, struct oa_step_side *s)
 {
     OA_TRY(oa_step_side_open(t->c, o, t->form, true, zero_clock, s));
-    oa_step_once(s->model, o, shape, 1, &s->tape, &s->shards);
+    oa_step_once(s->model, o, shape, 1, &s->tape, NULL, &s->shards);
     return oa_status(t->c);
 }
 

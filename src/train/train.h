@@ -101,10 +101,11 @@ struct oa_train_request {
 enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, struct oa_run *out);
 
 /* A training step by itself, with one batch for each micro-batch and the learning rate of step 1:
- * what plans count and profiles time. scale: of the loss. */
+ * what plans count and profiles time. scale: of the loss; teacher: NULL, or what it learns from. */
+struct oa_teacher;
 #define OA_OPTIMISER "optimiser" /* where a meter finds what is done once a step */
 void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch,
-                  double scale, oa_tape *t, struct oa_shards *shards);
+                  double scale, oa_tape *t, struct oa_teacher *teacher, struct oa_shards *shards);
 
 /* Where the time of training steps goes (profile.c). Steps of the first batches are made, some to
  * warm up, then for two seconds, but 5 to 50 of them. Seconds are medians over the steps; counts
@@ -134,8 +135,8 @@ struct oa_plan {
     double flops, bytes;      /* of one optimiser step */
     double computed;          /* FLOPs with the invisible pairs of tiles */
     double tokens;            /* of one step */
-    /* Bytes: the store (values, gradients, moments), activations with their gradients, and the
-     * device's scratch. */
+    /* Bytes: the store (values, gradients, moments; a teacher and its activations), activations
+     * with their gradients, and the device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;
     struct oa_traffic traffic; /* of one of several ranks, a step */
 };

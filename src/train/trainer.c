@@ -22,6 +22,11 @@
 
 static enum oa_error report_divergence(struct trainer *t, long step)
 {
+    if (t->teacher.model)
+        return oa_fail(t->c, OA_DIVERGED,
+                       "step %ld: what is learned from %s is not finite; lower train.lr or "
+                       "distil.attention_lr",
+                       step, t->o->distil_teacher);
     struct oa_step s = { .model = t->m,
                          .tape = &t->tape,
                          .batches = t->train,
@@ -44,7 +49,9 @@ static enum oa_error train_micro_batch(void *argument, long micro)
                   oa_stream_child(oa_stream_child(t->stream, (uint64_t)step), (uint64_t)micro));
     double scale =
         1 / t->amount.targets; /* sums over micro-batches are means over the step's targets */
-    t->losses[micro] = scale * oa_model_loss(&t->tape, t->m, &batch, scale);
+    t->losses[micro] = t->teacher.model ? oa_teacher_loss(&t->teacher, &t->tape, &batch, scale,
+                                                          1 / (double)t->o->train_accumulate)
+                                        : scale * oa_model_loss(&t->tape, t->m, &batch, scale);
     OA_TRY(oa_status(t->c));
     if (isfinite(t->losses[micro]))
         oa_handout_backward(&t->handout, &t->tape);

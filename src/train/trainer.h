@@ -14,6 +14,7 @@
 #include "train/best.h"
 #include "train/handout.h"
 #include "train/initial.h"
+#include "train/teacher.h"
 #include "train/train.h"
 
 enum { OA_TIMES = 4096 }; /* newest step times, for the median */
@@ -45,6 +46,7 @@ struct trainer {
     struct oa_best_files best;
     struct oa_origin origin;   /* of this session's texts, tokenizer and model to start from */
     struct oa_initial initial; /* that model, until the run has begun */
+    struct oa_teacher teacher;
     double age; /* seconds since the checkpoint that was resumed was written; -1: none */
     struct oa_plan plan;
     double started, logged; /* clock: of this session, of the last progress line */

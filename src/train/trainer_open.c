@@ -87,6 +87,7 @@ static enum oa_error load_checkpoint(struct trainer *t)
 {
     t->age = -1;
     OA_TRY(oa_origin_of(t->c, t->r->workload, &t->origin));
+    OA_TRY(oa_teacher_digest(t->c, t->o, &t->origin.teacher));
     if (t->r->resume && t->folder)
         OA_TRY(oa_folder_resume(t->m, &t->p, t->folder, accept_checkpoint, t, &t->age));
     t->p.origin = t->origin;
@@ -183,6 +184,15 @@ static enum oa_error reserve_memory(struct trainer *t)
     return oa_handout_open(&t->m->store, &t->sum, &t->handout);
 }
 
+static enum oa_error open_teacher(struct trainer *t)
+{
+    if (t->o->distil_teacher[0] && oa_rank_count(t->r->cluster) > 1)
+        return oa_fail(t->c, OA_UNSUPPORTED,
+                       "distil.teacher: a model learns from a teacher on one rank; start the "
+                       "program without mpirun or srun");
+    return oa_teacher_open(t->m, t->r->workload->tokenizer, &t->teacher);
+}
+
 /* Nothing is written. */
 static enum oa_error open_trainer(struct trainer *t)
 {
@@ -196,6 +206,7 @@ static enum oa_error open_trainer(struct trainer *t)
     oa_workload_settle(t->r->workload, &t->m->options);
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
+    OA_TRY(open_teacher(t));
     OA_TRY(reserve_memory(t));
     OA_TRY(open_batches(t));
     OA_TRY(load_checkpoint(t));
@@ -217,6 +228,7 @@ void oa_trainer_close(struct trainer *t)
     oa_batches_close(t->valid);
     oa_batches_close(t->test);
     oa_ranks_close(t);
+    oa_teacher_close(&t->teacher);
     oa_handout_close(&t->handout);
     oa_shards_close(&t->shards);
     oa_tree_sum_close(&t->sum);

@@ -5,6 +5,8 @@
  *
  *     dx = dlogits·W        dW += dlogitsᵀ·x        dbias += column sums of dlogits
  *
+ * With a teacher dlogits = (hard + soft)·softmax − hard·q − soft·p, p its probabilities.
+ *
  * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each
  * way. */
 #include "device/cpu/cpu.h"
@@ -17,6 +19,7 @@ struct loss_rows {
     const struct oa_linear_loss *a;
     long first;    /* row of the input where the block starts */
     void *logits;  /* real [rows, vocabulary] */
+    void *teacher; /* the same of the teacher, or NULL */
     void *dlogits; /* act, NULL without gradient */
     double *loss;  /* [rows] */
 };
@@ -38,6 +41,38 @@ static double capped_loss(const struct loss_rows *r, int32_t target, void *logit
     return loss;
 }
 
+/* logits become those of the student, teacher those less these. p − q of the teacher, q at the
+ * target, is computed as the gradient of a cross-entropy of its own. */
+static double taught_loss(const struct loss_rows *r, int32_t target, void *logits, void *teacher,
+                          void *dlogits, const struct oa_worker *worker)
+{
+    const struct oa_linear_loss *a = r->a;
+    const struct oa_kernels *k = &r->d->cpu->kernels;
+    long n = a->vocabulary;
+    void *slope = oa_arena_take(worker->scratch, (size_t)n * k->real_size),
+         *excess = oa_arena_take(worker->scratch, (size_t)n * k->act_size),
+         *real = oa_arena_take(worker->scratch, (size_t)n * k->real_size);
+    if (!slope || !excess || !real)
+        return NAN;
+    if (a->cap > 0)
+        k->soft_cap(n, 1, a->cap, logits, slope);
+    if (a->soft_bias)
+        k->axpy(n, 1, a->soft_bias, teacher);
+    if (a->soft_cap > 0)
+        k->soft_cap(n, 1, a->soft_cap, teacher, NULL);
+    double sums = k->log_sum(n, logits) - k->log_sum(n, teacher);
+    k->cross_entropy(n, teacher, target, 0, 1, excess);
+    k->axpy(n, -1, logits, teacher);
+    k->real_from_act(n, excess, real);
+    double divergence = k->dot(n, real, teacher) + oa_real_get(r->d, teacher, target) + sums;
+    double loss = k->cross_entropy(n, logits, target, 0, a->scale * (a->hard + a->soft), dlogits);
+    if (dlogits)
+        k->add_scaled(n, -a->scale * a->soft, dlogits, excess, dlogits);
+    if (dlogits && a->cap > 0)
+        k->multiply(n, slope, dlogits, dlogits);
+    return a->hard * loss + a->soft * divergence;
+}
+
 static double logits_loss(const struct loss_rows *r, long i, int32_t target, void *logits,
                           void *dlogits, const struct oa_worker *worker)
 {
@@ -51,6 +86,9 @@ static double logits_loss(const struct loss_rows *r, long i, int32_t target, voi
             r->d->cpu->kernels.act_from_real(1, logits, dlogits);
         return error * error;
     }
+    if (r->teacher)
+        return taught_loss(r, target, logits, oa_real_at(r->d, r->teacher, i * a->vocabulary),
+                           dlogits, worker);
     if (a->cap > 0)
         return capped_loss(r, target, logits, dlogits, worker);
     return r->d->cpu->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale,
@@ -80,7 +118,8 @@ static double loss_block(struct oa_device *d, const struct oa_linear_loss *a, lo
     void *logits = oa_arena_take(scratch, cells * d->numbers.real_size);
     void *dlogits = a->dx ? oa_arena_take(scratch, cells * d->numbers.act_size) : NULL;
     double *loss = oa_arena_take(scratch, (size_t)rows * sizeof *loss);
-    if (!logits || !loss || (a->dx && !dlogits))
+    void *teacher = a->soft_x ? oa_arena_take(scratch, cells * d->numbers.real_size) : NULL;
+    if (!logits || !loss || (a->dx && !dlogits) || (a->soft_x && !teacher))
         return NAN;
     const void *x = oa_act_at(d, a->x, first * a->width);
     long v = a->vocabulary, w = a->width;
@@ -89,7 +128,19 @@ static double loss_block(struct oa_device *d, const struct oa_linear_loss *a, lo
         &(struct oa_gemm){
             .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
         x, a->w, logits);
-    struct loss_rows r = { d, a, first, logits, dlogits, loss };
+    long e = a->soft_width;
+    if (teacher)
+        oa_cpu_gemm(d,
+                    &(struct oa_gemm){ .m = rows,
+                                       .n = v,
+                                       .k = e,
+                                       .lda = e,
+                                       .ldb = e,
+                                       .ldc = v,
+                                       .tb = true,
+                                       .real_out = true },
+                    oa_act_at(d, a->soft_x, first * e), a->soft_w, teacher);
+    struct loss_rows r = { d, a, first, logits, teacher, dlogits, loss };
     oa_parallel(d->context, rows, loss_row_item, &r);
     if (dlogits) {
         oa_cpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w },

@@ -399,8 +399,18 @@ static double plan_linear_loss(struct oa_device *d, const struct oa_linear_loss 
     if (a->dx)
         oa_arena_take(&d->scratch, cells * d->numbers.act_size);
     oa_arena_take(&d->scratch, (size_t)most * sizeof(double));
+    if (a->soft_x)
+        oa_arena_take(&d->scratch, cells * d->numbers.real_size);
     for (long first = 0; first < a->rows; first += most) {
         long rows = oa_min(most, a->rows - first);
+        if (a->soft_x) {
+            plan_gemm(d,
+                      &(struct oa_gemm){ .m = rows, .n = v, .k = a->soft_width, .real_out = true },
+                      NULL, NULL, NULL);
+            /* the teacher's softmax and logarithms of both sums, difference, product, sum */
+            add_work(d, (a->dx ? 14 : 12) * (double)rows * (double)v,
+                     real_bytes(d, (a->dx ? 4 : 3) * (double)rows * (double)v));
+        }
         plan_gemm(d, &(struct oa_gemm){ .m = rows, .n = v, .k = w, .real_out = true }, NULL, NULL,
                   NULL);
         /* soft cap: the tanh and two factors; backward its derivative, and times it */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+static enum oa_error run_distil(struct call *call)
+{
+    const char *teacher = flag_value(call, "teacher"), *out = flag_value(call, "out");
+    if (!want_words(call, 0, 0, "no arguments"))
+        return OA_ARGUMENT;
+    if (!teacher || !out || (!flag_given(call, "student") && !flag_given(call, "model.attention")))
+        return wrong_use(call, "distil needs --teacher RUN, --student SPEC and --out FOLDER");
+    enum oa_error e = apply_options(call);
+    return e == OA_OK ? oa_distil(call->config, teacher, out, &call->out) : e;
+}
+
+static const struct flag flags[] = {
+    { "teacher", "RUN", .help = "run to learn from" },
+    { "student", "SPEC", .help = "attention in the place of the teacher's",
+      .key = "model.attention" },
+    { "out", "DIR", .help = "folder of the run to make" },
+    { "task", "NAME", .help = "task of the teacher: lm or mlm", .key = "data.task" },
+    { .name = NULL },
+};
+
+const struct command command_distil = {
+    .name = "distil",
+    .sentence = "puts another attention into a trained model and has it learn from that model",
+    .usage = "--teacher RUN --student SPEC --data.train FILE --out DIR [--section.key VALUE]...",
+    .text =
+        "The student starts with every tensor of the teacher that fits (as with 'orthant swap'), "
+        "and learns in two stages. In the first, of distil.attention_steps, each layer with "
+        "another "
+        "attention learns the output of the teacher's layer, from the teacher's own input of it; "
+        "all else keeps its values, and no gradient leaves a layer. In the second, of train.steps, "
+        "the model learns the probabilities of the teacher (distil.soft) and the text "
+        "(distil.hard): all of it, or with train.only a part.\n"
+        "Prints the losses of the teacher, of the student before and after each stage, and the "
+        "share of the loss of the exchange that was recovered; distil.json in the folder has them. "
+        "DIR/attention is the run of the first stage.\n"
+        "One that was stopped continues when the same command is given again, and ends with the "
+        "same weights, bit for bit.",
+    .examples = "$ orthant distil --teacher runs/m --student \"hedgehog ; softmax\" --data.train "
+                "text.txt --out runs/d\n"
+                "$ orthant distil --teacher runs/m --student local --data.train text.txt "
+                "--train.only \"*.attention.*\" --out runs/e",
+    .sections = "model data train distil",
+    .flags = flags,
+    .see = "swap train eval",
+    .run = run_distil,
+};
