@@ -109,10 +109,11 @@ static void distil_log_plan(const struct distilling *d, enum distil_part part)
     double steps = (double)d->part[part].train_steps;
     if (part < ATTENTION)
         return;
-    oa_log(d->c, 0,
-           "%s: %ld steps, %.0f trained parameters, %sFLOP and %s of memory without the step's own",
-           part == ATTENTION ? "attention" : "output", d->part[part].train_steps, p->trainable,
-           oa_number_si(flops, steps * p->flops), oa_number_bytes(memory, p->memory_parameters));
+    oa_log(
+        d->c, 0, "%s: %ld steps, %.0f trained parameters, %sFLOP, %s of memory",
+        part == ATTENTION ? "attention" : "output", d->part[part].train_steps, p->trainable,
+        oa_number_si(flops, steps * p->flops),
+        oa_number_bytes(memory, p->memory_parameters + p->memory_activations + p->memory_scratch));
 }
 
 static enum oa_error distil_run_part(struct distilling *d, enum distil_part part)
@@ -180,14 +181,14 @@ static json_t *distil_json(const struct distilling *d)
 static enum oa_error distil_save(const struct distilling *d)
 {
     char path[OA_PATH];
+    struct oa_text text;
     OA_TRY(oa_path(d->c, path, d->out, DISTIL_FILE));
-    json_t *root = distil_json(d);
-    char *text = oa_json_dump(d->c, root, JSON_INDENT(1));
+    oa_text_init(&text, d->c);
+    oa_json_add(&text, distil_json(d));
     enum oa_error e = oa_status(d->c);
     if (e == OA_OK)
-        e = oa_file_write(d->c, path, text, strlen(text));
-    oa_free(text);
-    json_decref(root);
+        e = oa_file_write(d->c, path, text.s, text.length);
+    oa_text_free(&text);
     return e;
 }
 

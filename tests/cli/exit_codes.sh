@@ -48,6 +48,7 @@ for command in "import $model --out x" "export imported --out x" "swap imported 
     expect 0 ${command%% *} --help
 done
 done_well forward imported --in "$model/expect.safetensors" --out logits.safetensors
+done_well distil $small --teacher run --student local --distil.attention_steps 2 --out taught
 done_well doctor
 done_well completion bash
 done_well man train
@@ -73,7 +74,7 @@ for words in "train $small --data.train nowhere.txt --out x" \
     "tokenizer encode nowhere.json --text a" "tokenizer encode t.json --data nowhere.txt" \
     "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" \
     "attend softmax --in nowhere --out x" "import nowhere --out x" "export nowhere --out x" \
-    "swap nowhere --attention softmax --out x" \
+    "swap nowhere --attention softmax --out x" "distil $small --teacher nowhere --student local --out x" \
     "forward run --in nowhere --out x" "judge nowhere.csv" "man --out no/such/folder"; do
     expect 1 $words
     says err '^orthant: '
@@ -84,7 +85,7 @@ for words in "train $small --model.attention sofmax --out x" "plan $small --atte
     "explain sofmax" "attend sofmax --in $golden --out x" "bench --attention sofmax --lengths 16" \
     "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "classify run" "classify written" "compare $small --seeds 0 --out x" \
     "train $small --model.heads 3 --out x" "plan $small --model.heads 3" "bench --attention softmax --lengths 16 --width 32 --heads 3" "explain softmax --model.width 32 --model.heads 3" \
-    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "import nowhere" "export run" "swap run --out x" "swap run --attention sofmax --out x" "forward run" "judge" "judge text.txt --level 1"; do
+    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "import nowhere" "export run" "swap run --out x" "swap run --attention sofmax --out x" "distil $small --teacher run --out x" "distil $small --teacher run --student sofmax --out x" "forward run" "judge" "judge text.txt --level 1"; do
     expect 2 $words
     says err '^orthant: '
 done
@@ -106,6 +107,7 @@ stopped() { # FILE WORD...: when something is in FILE
     [ "$(grep -c '^orthant: .*stopped' err)" = 1 ] || fail "orthant $* does not say once that it was stopped: $(cat err)"
 }
 stopped err train --config tiny.yaml --train.steps 100000 --out stopped
+stopped err distil --config tiny.yaml --teacher run --student local --distil.attention_steps 100000 --out stopped-student
 stopped err compare --config tiny.yaml --train.steps 100000 --out stopped-comparison
 stopped err verify
 stopped err theory

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# distil: what it reports is what eval says of the runs; one that was killed in either stage ends with the same bits.
+. "$2/tests/cli/common"
+text 30000
+expect 0 train --config tiny.yaml --quiet --model.dropout 0 --train.steps 150 --train.lr 5e-3 --out teacher
+cat >distil.yaml <<'END'
+data: {train: text.txt}
+train: {batch: 4, steps: 40, eval_every: 0, final_tokens: 0, log_every: 1}
+distil: {attention_steps: 60}
+END
+loss_of() { # RUN
+    expect 0 eval "$1" --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out
+}
+member() { # NAME: the first with this name in out
+    sed -n "s/.*\"$1\": \(-\{0,1\}[0-9.e-]*[0-9]\).*/\1/p" out | head -n 1
+}
+is_near() { # A B
+    echo "$1 $2" | awk '{ exit !($1 > 1 && ($1 - $2) ^ 2 < 1e-9) }' || fail "$1 is not $2"
+}
+
+expect 0 distil --config distil.yaml --teacher teacher --student "hedgehog ; softmax" --out d --json
+json out
+cp out report
+[ "$(tr -d ' \n' <report)" = "$(tr -d ' \n' <d/distil.json)" ] || fail "distil.json is not what was printed"
+before=$(member exchanged_loss) teacher=$(member teacher_loss)
+sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' report >losses
+sed -n 's/.*"recovered": \([0-9.-]*[0-9]\).*/\1/p' report >shares
+paste losses shares | awk -v a="$before" -v t="$teacher" '{ exit !(($2 - (a - $1) / (a - t)) ^ 2 < 1e-12) }' ||
+    fail "the recovered share is not that of the losses"
+[ "$(wc -l <losses)" = 2 ] || fail "there are not two stages"
+is_near "$(loss_of teacher)" "$teacher"
+is_near "$(loss_of d/attention)" "$(sed -n 1p losses)"
+is_near "$(loss_of d)" "$(sed -n 2p losses)"
+expect 0 swap teacher --attention "hedgehog ; softmax" --out swapped
+is_near "$(loss_of swapped)" "$before"
+sort -g losses | head -n 1 | awk -v a="$before" '{ exit !($1 < a) }' || fail "nothing was learned"
+expect 0 distil --config distil.yaml --teacher teacher --student "hedgehog ; softmax" --out d
+says out '^after attention  *[0-9.]*  *-\{0,1\}[0-9.]* %  *60  '
+says out '^after output  *[0-9.]*  *-\{0,1\}[0-9.]* %  *40  '
+expect 0 generate d --prompt "O" --tokens 3
+
+# Killed once in each stage.
+for log in e/attention/log.jsonl e/log.jsonl; do
+    "$orthant" distil --config distil.yaml --train.checkpoint_every 1 --teacher teacher --student "hedgehog ; softmax" --out e >out 2>err &
+    process=$!
+    lines() { [ -s $log ] && [ "$(wc -l <$log)" -ge 5 ]; }
+    await $process lines
+    kill -9 $process
+    wait $process || true
+done
+expect 0 distil --config distil.yaml --teacher teacher --student "hedgehog ; softmax" --out e
+says err 'resuming after step'
+same d/model.safetensors e/model.safetensors
+same d/attention/model.safetensors e/attention/model.safetensors
+expect 0 distil --config distil.yaml --threads 1 --teacher teacher --student "hedgehog ; softmax" --out f --quiet
+same d/model.safetensors f/model.safetensors
+
+# A part of the model, and what is refused.
+expect 0 distil --config distil.yaml --teacher teacher --student "hedgehog ; softmax" --train.only "*.0.attention.*" --out part --quiet
+expect 1 distil --config distil.yaml --teacher nowhere --student hedgehog --out x
+says err 'nowhere'
+expect 2 distil --config distil.yaml --teacher teacher --student softmax --out x
+says err 'the student has the attention of the teacher in every layer'
+expect 2 distil --config distil.yaml --teacher teacher --student hedgehog --out teacher
+says err 'choose another folder\|the folder of the new run'
+expect 2 distil --config distil.yaml --teacher teacher --student hedgehog --out d
+says err 'begun with'
+expect 2 distil --config distil.yaml --teacher teacher --out x
+says err 'distil needs --teacher RUN, --student SPEC and --out FOLDER'
+expect 0 plan --config distil.yaml --init teacher --attention hedgehog --distil.teacher teacher
+[ ! -e x ] || fail "a refused distillation made a folder"

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Learning from another run: the loss of an output layer against loops in double; the gradients of
+ * both losses against differences; losses that are known because student and teacher are the same
+ * function; runs that go on with the same bits; refusals. */
+#include "base/safetensors.h"
+#include "model/pretrained.h"
+#include "setups.h"
+#include "train/initial.h"
+#include "train/teacher.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <string.h>
+
+static char *own;
+static char error[1024];
+
+static void is_near(double x, double wanted, double tolerance)
+{
+    if (!(fabs(x - wanted) <= tolerance))
+        fail_msg("%.17g instead of %.17g", x, wanted);
+}
+
+static struct oa_options with_attention(const char *attention, long steps)
+{
+    struct oa_options o = small_model("text.txt", steps);
+    set_option(&o, "model.attention", attention);
+    set_option(&o, "train.precision", "f64");
+    set_option(&o, "train.schedule", "constant");
+    o.model_layers = 3;
+    o.train_batch = 3;
+    o.train_eval_every = 0;
+    o.train_final_tokens = 200;
+    o.train_warmup = 0;
+    return o;
+}
+
+static enum oa_error try_train(const struct oa_options *o, const char *folder, bool resume,
+                               double *loss)
+{
+    struct oa_workload w = { 0 };
+    struct oa_run run = { 0 };
+    oa_context *c = oa_open(NULL);
+    struct oa_train_request r = {
+        .options = o, .workload = &w, .folder = folder, .resume = resume, .keep = true
+    };
+    enum oa_error e = oa_workload_open(c, o, &w);
+    if (e == OA_OK)
+        e = oa_train_run(c, &r, &run);
+    const char *why;
+    oa_last_error(c, &why);
+    snprintf(error, sizeof error, "%s", e == OA_OK ? "" : why);
+    *loss = run.points ? run.curve[0].train_loss : NAN; /* of the first step */
+    oa_run_free(&run);
+    oa_workload_close(&w);
+    oa_close(c);
+    return e;
+}
+
+static double train(const struct oa_options *o, const char *folder, bool resume)
+{
+    double loss;
+    if (try_train(o, folder, resume, &loss) != OA_OK)
+        fail_msg("%s: %s", folder, error);
+    return loss;
+}
+
+static int make_teacher(void **state)
+{
+    (void)state;
+    own = enter_own_folder();
+    if (!own || write_foxes_and_cats("text.txt", 100) != 0)
+        return -1;
+    struct oa_options o = with_attention("softmax", 60);
+    o.train_lr = 5e-3;
+    train(&o, "teacher", false);
+    return 0;
+}
+
+static int remove_teacher(void **state)
+{
+    (void)state;
+    return leave_own_folder(own);
+}
+
+static struct oa_options student(const char *attention, const char *learn, long steps)
+{
+    struct oa_options o = with_attention(attention, steps);
+    set_option(&o, "train.init", "teacher");
+    set_option(&o, "distil.teacher", "teacher");
+    set_option(&o, "distil.learn", learn);
+    return o;
+}
+
+/* ---- the loss of an output layer ---- */
+
+enum { ROWS = 4, D = 5, E = 3, V = 7 };
+static const int32_t target[ROWS] = { 2, -1, 6, 0 };
+
+struct output {
+    oa_context *c;
+    struct oa_device *d;
+    struct oa_store store;
+    oa_tape tape;
+    double x[ROWS * D], other[ROWS * E];
+    struct oa_parameter *w, *b, *w2, *b2;
+};
+
+static struct oa_parameter *add_normal(struct output *o, const char *name, long rows, long cols)
+{
+    struct oa_parameter p = { .dims = cols ? 2 : 1,
+                              .dim = { rows, cols },
+                              .trainable = true,
+                              .matrix = cols > 0,
+                              .init = OA_INIT_NORMAL,
+                              .scale = 1 };
+    snprintf(p.name, sizeof p.name, "%s", name);
+    return oa_store_add(&o->store, &p);
+}
+
+static void open_output(struct output *o)
+{
+    *o = (struct output){ .c = oa_open(NULL) };
+    assert_int_equal(oa_device_open(o->c, OA_PRECISION_F64, false, &o->d), OA_OK);
+    oa_store_init(&o->store, o->d);
+    o->w = add_normal(o, "w", V, D);
+    o->b = add_normal(o, "b", V, 0);
+    o->w2 = add_normal(o, "w2", V, E);
+    o->b2 = add_normal(o, "b2", V, 0);
+    assert_int_equal(oa_store_allocate(&o->store, 3, true), OA_OK);
+    oa_tape_init(&o->tape, o->d);
+    struct oa_stream s = oa_stream_named(5, "rows");
+    for (int i = 0; i < ROWS * D; i++)
+        o->x[i] = oa_random_normal(s, (uint64_t)i);
+    for (int i = 0; i < ROWS * E; i++)
+        o->other[i] = oa_random_normal(s, (uint64_t)(1000 + i));
+}
+
+static void close_output(struct output *o)
+{
+    oa_tape_free(&o->tape);
+    oa_store_free(&o->store);
+    oa_device_close(o->d);
+    oa_close(o->c);
+}
+
+/* Capped logits and probabilities of a row. */
+static void row_of(const double *x, long width, const struct oa_parameter *w,
+                   const struct oa_parameter *b, double cap, double z[V], double p[V])
+{
+    double sum = 0;
+    for (int v = 0; v < V; v++) {
+        z[v] = ((double *)b->value)[v];
+        for (long j = 0; j < width; j++)
+            z[v] += ((double *)w->value)[v * width + j] * x[j];
+        z[v] = cap > 0 ? cap * tanh(z[v] / cap) : z[v];
+        sum += exp(z[v]);
+    }
+    for (int v = 0; v < V; v++)
+        p[v] = exp(z[v]) / sum;
+}
+
+static void check_output(double cap, double soft_cap, double hard, double soft)
+{
+    struct output o;
+    const double scale = 0.3;
+    double want = 0, dx[ROWS * D] = { 0 }, dw[V * D] = { 0 }, db[V] = { 0 };
+    open_output(&o);
+    for (int i = 0; i < ROWS; i++) {
+        double z[V], p[V], y[V], q[V];
+        if (target[i] < 0)
+            continue;
+        row_of(o.x + i * D, D, o.w, o.b, cap, z, p);
+        row_of(o.other + i * E, E, o.w2, o.b2, soft_cap, y, q);
+        want -= hard * log(p[target[i]]);
+        for (int v = 0; v < V; v++) {
+            want += soft * q[v] * (log(q[v]) - log(p[v]));
+            double dz = hard * (p[v] - (v == target[i])) + soft * (p[v] - q[v]);
+            dz *= scale * (cap > 0 ? 1 - z[v] * z[v] / (cap * cap) : 1);
+            db[v] += dz;
+            for (int j = 0; j < D; j++) {
+                dx[i * D + j] += dz * ((double *)o.w->value)[v * D + j];
+                dw[v * D + j] += dz * o.x[i * D + j];
+            }
+        }
+    }
+    oa_store_zero_gradients(&o.store);
+    oa_tape_reset(&o.tape, true, true, oa_stream_named(5, "step"));
+    oa_tensor *in = oa_tensor_from(&o.tape, o.x, ROWS, D, D, true);
+    struct oa_soft_targets s = { .x = oa_tensor_from(&o.tape, o.other, ROWS, E, E, false),
+                                 .w = o.w2,
+                                 .b = o.b2,
+                                 .cap = soft_cap,
+                                 .hard = hard,
+                                 .soft = soft };
+    struct oa_targets t = { .id = target, .cap = cap, .scale = scale, .soft = &s };
+    is_near(oa_linear_loss_op(&o.tape, in, o.w, o.b, &t), want, 1e-12);
+    for (int i = 0; i < ROWS * D; i++)
+        is_near(((double *)in->gradient)[i], dx[i], 1e-13);
+    for (int i = 0; i < V * D; i++)
+        is_near(((double *)o.w->gradient)[i], dw[i], 1e-13);
+    for (int v = 0; v < V; v++)
+        is_near(((double *)o.b->gradient)[v], db[v], 1e-13);
+    close_output(&o);
+}
+
+static void output_layer(void **state)
+{
+    (void)state;
+    check_output(0, 0, 0, 1);
+    check_output(0, 0, 0.3, 0.7);
+    check_output(2, 0, 0.3, 0.7);
+    check_output(0, 1.5, 0, 1);
+    check_output(1.5, 2.5, 1, 2);
+}
+
+/* ---- gradients ---- */
+
+struct learning {
+    oa_context *c;
+    struct oa_device *d;
+    struct oa_workload w;
+    struct oa_model *m;
+    struct oa_teacher k;
+    struct oa_batches *batches;
+    struct oa_batch batch;
+    oa_tape tape;
+};
+
+static void open_learning(struct learning *l, const struct oa_options *o)
+{
+    *l = (struct learning){ .c = oa_open(NULL) };
+    struct oa_initial start;
+    assert_int_equal(oa_workload_open(l->c, o, &l->w), OA_OK);
+    assert_int_equal(oa_device_open(l->c, OA_PRECISION_F64, false, &l->d), OA_OK);
+    assert_int_equal(oa_model_open(l->d, o, &l->w.form, true, &l->m), OA_OK);
+    assert_int_equal(oa_initial_open(l->m, &l->w, true, &start), OA_OK);
+    assert_int_equal(oa_transfer_copy(&start.transfer), OA_OK);
+    oa_initial_close(&start);
+    assert_int_equal(oa_teacher_open(l->m, l->w.tokenizer, &l->k), OA_OK);
+    assert_int_equal(l->w.task->batches(l->c, o, &l->w, OA_TRAINING, 1, &l->batches), OA_OK);
+    assert_int_equal(oa_batches_random(l->batches, 1, 1, 0, &l->batch), OA_OK);
+    oa_tape_init(&l->tape, l->d);
+}
+
+static void close_learning(struct learning *l)
+{
+    oa_tape_free(&l->tape);
+    oa_batches_close(l->batches);
+    oa_teacher_close(&l->k);
+    oa_model_close(l->m);
+    oa_device_close(l->d);
+    oa_workload_close(&l->w);
+    oa_close(l->c);
+}
+
+static double loss_of(struct learning *l, bool backward)
+{
+    oa_store_refresh_all(&l->m->store);
+    oa_store_zero_gradients(&l->m->store);
+    oa_tape_reset(&l->tape, true, true, oa_stream_named(1, "step"));
+    double loss = oa_teacher_loss(&l->k, &l->tape, &l->batch, 0.01, 0.5);
+    if (backward)
+        oa_tape_backward(&l->tape);
+    assert_int_equal(oa_status(l->c), OA_OK);
+    return loss;
+}
+
+/* Of the largest gradients of each tensor; others that are trained have none. */
+static int check_gradients(struct learning *l, const char *part, const char *but)
+{
+    const double h = 1e-5;
+    int checked = 0;
+    assert_true(loss_of(l, true) > 0);
+    double *all = malloc((size_t)l->m->store.live * sizeof *all);
+    memcpy(all, l->m->store.gradients, (size_t)l->m->store.live * sizeof *all);
+    for (int i = 0; i < l->m->store.count; i++) {
+        const struct oa_parameter *p = l->m->store.parameter[i];
+        if (!p->trainable)
+            continue;
+        const double *g = all + ((double *)p->gradient - (double *)l->m->store.gradients);
+        long at = 0;
+        for (long j = 0; j < p->count; j++)
+            at = fabs(g[j]) > fabs(g[at]) ? j : at;
+        double *value = (double *)p->value + at, was = *value;
+        *value = was + h;
+        double up = loss_of(l, false);
+        *value = was - h;
+        double slope = (up - loss_of(l, false)) / (2 * h);
+        *value = was;
+        if (!(fabs(slope - g[at]) <= 1e-6 * fabs(slope) + 1e-9))
+            fail_msg("%s: gradient %g instead of %g", p->name, g[at], slope);
+        assert_int_equal(g[at] != 0, strstr(p->name, part) && !strstr(p->name, but));
+        checked += g[at] != 0;
+    }
+    free(all);
+    return checked;
+}
+
+static void gradients_of_attention(void **state)
+{
+    (void)state;
+    struct oa_options o =
+        student("hedgehog ; softmax ; local(window=3):1 | orthogonal", "attention", 1);
+    struct learning l;
+    open_learning(&l, &o);
+    assert_int_equal(l.k.replacements, 2);
+    assert_true(check_gradients(&l, ".attention.", ".1.attention.") >= 10);
+    close_learning(&l);
+}
+
+static void gradients_of_the_output(void **state)
+{
+    (void)state;
+    struct oa_options o = student("hedgehog ; softmax", "output", 1);
+    struct learning l;
+    open_learning(&l, &o);
+    check_gradients(&l, "", "nothing");
+    close_learning(&l);
+}
+
+/* ---- runs ---- */
+
+/* A window as long as the context: each layer's output is the teacher's, and so are the
+ * probabilities. What is left is the cross-entropy of the text, which a run that goes on has. */
+static void the_same_function_has_nothing_to_learn(void **state)
+{
+    (void)state;
+    struct oa_options o = student("local(window=16)", "attention", 1);
+    assert_true(train(&o, "same", false) < 1e-25);
+    remove_folder("same");
+    o = student("local(window=16)", "output", 1);
+    o.distil_hard = 0;
+    assert_true(fabs(train(&o, "same", false)) < 1e-13);
+    remove_folder("same");
+    o.distil_hard = 0.5;
+    double half = train(&o, "same", false);
+    remove_folder("same");
+    set_option(&o, "distil.teacher", "");
+    double whole = train(&o, "same", false);
+    is_near(half, whole / 2, 1e-12);
+    remove_folder("same");
+}
+
+static void only_new_layers_change(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_tensors *was, *is;
+    struct oa_options o = student("softmax ; hedgehog ; softmax", "attention", 5);
+    struct oa_model_form form = { .decoder = true };
+    assert_int_equal(oa_teacher_name_layers(c, "teacher", &o, &form), OA_OK);
+    assert_string_equal(o.train_only, "*.1.attention.*");
+    train(&o, "only", false);
+    assert_int_equal(oa_tensors_open(c, "teacher/model.safetensors", &was), OA_OK);
+    assert_int_equal(oa_tensors_open(c, "only/model.safetensors", &is), OA_OK);
+    for (int i = 0; i < oa_tensors_count(was); i++) {
+        const struct oa_array *a = oa_tensors_at(was, i), *b = oa_tensors_find(is, a->name);
+        bool changes = strstr(a->name, ".1.attention.") != NULL;
+        assert_int_equal(memcmp(a->data, b->data, a->bytes) != 0, changes);
+    }
+    oa_tensors_close(was);
+    oa_tensors_close(is);
+    oa_close(c);
+    remove_folder("only");
+}
+
+static void both_stages_resume(void **state)
+{
+    (void)state;
+    static const char *const learn[] = { "attention", "output" };
+    for (int i = 0; i < 2; i++) {
+        struct oa_options o = student("hedgehog ; local(window=2)", learn[i], 7);
+        o.train_accumulate = 2;
+        o.model_dropout = o.model_attention_dropout = 0.1;
+        train(&o, "whole", false);
+        o.train_steps = 3;
+        train(&o, "part", false);
+        o.train_steps = 7;
+        train(&o, "part", true);
+        shell("cmp whole/model.safetensors part/model.safetensors");
+        shell("cp -r teacher other && sed -i 's/x/x/' other/config.json");
+        struct oa_options p = with_attention("softmax", 2);
+        remove_folder("other");
+        train(&p, "other", false);
+        set_option(&o, "distil.teacher", "other");
+        o.train_steps = 8;
+        double loss;
+        assert_int_not_equal(try_train(&o, "part", true, &loss), OA_OK);
+        assert_non_null(strstr(error, "another teacher (distil.teacher)"));
+        remove_folder("whole");
+        remove_folder("part");
+        remove_folder("other");
+    }
+}
+
+/* The plan opens a teacher, too: its memory, and the work of its pass. */
+static void plans_with_a_teacher(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_workload w = { 0 };
+    struct oa_plan alone, output, attention;
+    struct oa_options o = student("hedgehog", "output", 1);
+    assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
+    assert_int_equal(oa_plan_workload(c, &o, &w, &output), OA_OK);
+    set_option(&o, "distil.learn", "attention");
+    set_option(&o, "train.only", "*.attention.*");
+    assert_int_equal(oa_plan_workload(c, &o, &w, &attention), OA_OK);
+    set_option(&o, "distil.teacher", "");
+    set_option(&o, "train.only", "");
+    assert_int_equal(oa_plan_workload(c, &o, &w, &alone), OA_OK);
+    /* a pass forward is about a third of a step, of softmax less than that; values are f64 */
+    assert_true(output.flops > 1.15 * alone.flops && output.flops < 1.4 * alone.flops);
+    assert_true(attention.flops < alone.flops);
+    assert_true(output.memory_parameters > alone.memory_parameters + 8 * 3 * 12 * 16 * 16);
+    assert_true(attention.memory_activations < alone.memory_activations / 2);
+    oa_workload_close(&w);
+    oa_close(c);
+}
+
+static void expect_refusal(const struct oa_options *o, const char *part)
+{
+    double loss;
+    assert_int_not_equal(try_train(o, "x", false, &loss), OA_OK);
+    if (!strstr(error, part))
+        fail_msg("\"%s\" does not contain \"%s\"", error, part);
+    assert_int_not_equal(access("x", F_OK), 0);
+}
+
+static void teacher_refusals(void **state)
+{
+    (void)state;
+    struct oa_options o = student("softmax", "attention", 1);
+    expect_refusal(&o, "every layer has the attention of the teacher");
+    o = student("hedgehog", "attention", 1);
+    o.model_layers = 2;
+    expect_refusal(&o, "model.layers is 3 in the teacher and 2 here");
+    o = student("hedgehog", "attention", 1);
+    o.model_context = 32;
+    expect_refusal(&o, "model.context is 16 in the teacher and 32 here");
+    o = student("hedgehog", "output", 1);
+    o.train_label_smoothing = 0.1;
+    expect_refusal(&o, "train.label_smoothing = 0.1 cannot be combined");
+    o = student("hedgehog", "output", 1);
+    o.distil_soft = o.distil_hard = 0;
+    expect_refusal(&o, "nothing is learned");
+    o = student("hedgehog", "output", 1);
+    set_option(&o, "train.init", "");
+    set_option(&o, "data.tokenizer", "byte");
+    expect_refusal(&o, "another tokenizer");
+    o = student("hedgehog", "output", 1);
+    set_option(&o, "distil.teacher", "nowhere");
+    expect_refusal(&o, "distil.teacher = nowhere: no such run");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(output_layer),
+        cmocka_unit_test(gradients_of_attention),
+        cmocka_unit_test(gradients_of_the_output),
+        cmocka_unit_test(the_same_function_has_nothing_to_learn),
+        cmocka_unit_test(only_new_layers_change),
+        cmocka_unit_test(both_stages_resume),
+        cmocka_unit_test(plans_with_a_teacher),
+        cmocka_unit_test(teacher_refusals),
+    };
+    return cmocka_run_group_tests(tests, make_teacher, remove_teacher);
+}
