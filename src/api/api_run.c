@@ -70,8 +70,10 @@ static enum oa_error open_newest_checkpoint(struct oa_trained *t, const char *fo
     double age;
     OA_TRY(oa_model_describe(t->device, &t->options, form, &t->model));
     OA_TRY(check_layout_copies(t->model, folder));
+    OA_TRY(oa_model_hold_others(t->model)); /* the checkpoint is of a model in training */
     OA_TRY(oa_store_allocate(&t->model->store, oa_chance_seed(&t->options, OA_CHANCE_INIT), false));
     OA_TRY(oa_folder_resume(t->model, &p, folder, accept_any_checkpoint, NULL, &age));
+    OA_TRY(oa_model_merge_adapters(t->model));
     t->checkpoint = p.step;
     oa_log(t->context, 0, "%s has not ended: using the checkpoint of step %ld", folder, p.step);
     return OA_OK;

@@ -113,8 +113,15 @@ enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options
 /* The same without values: parameter names and shapes. */
 enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options,
                                 const struct oa_model_form *form, struct oa_model **out);
-/* Before it is allocated: holds what train.only does not name (train_only.c). */
+/* Before it is allocated: adds the adapters of train.lora (adapters.c), and holds what train.only
+ * does not name (train_only.c). */
 enum oa_error oa_model_hold_others(struct oa_model *m);
+enum oa_error oa_model_add_adapters(struct oa_model *m);
+/* Puts all adapters into their matrices; the model is then used, not trained. */
+enum oa_error oa_model_merge_adapters(struct oa_model *m);
+/* The matrix with its adapter, real [p->count], on the host; p has one. */
+enum oa_error oa_model_merge_adapter(const struct oa_model *m, const struct oa_parameter *p,
+                                     void *out);
 void oa_model_close(struct oa_model *m);
 /* The stack of the output: the decoder, if any. */
 const struct oa_stack *oa_model_stack(const struct oa_model *m);

@@ -72,6 +72,15 @@ static enum oa_error save_add_matrix(struct model_saving *s, const struct oa_par
     return oa_status(m->context);
 }
 
+/* Without its adapter, which is in the values. */
+static enum oa_error save_merge(struct model_saving *s, const struct oa_parameter *p,
+                                struct oa_array *a)
+{
+    void *out = s->made[s->count] = oa_alloc(s->m->context, a->bytes);
+    a->data = out;
+    return out ? oa_model_merge_adapter(s->m, p, out) : OA_NO_MEMORY;
+}
+
 static enum oa_error save_add_tensor(struct model_saving *s, const struct oa_parameter *p)
 {
     enum oa_type type = s->m->device->numbers.real;
@@ -90,6 +99,8 @@ static enum oa_error save_add_tensor(struct model_saving *s, const struct oa_par
         OA_TRY(save_add_matrix(s, p, a));
     if (p->bits)
         OA_TRY(save_add_integers(s, p, a));
+    if (p->adapter.in)
+        OA_TRY(save_merge(s, p, a));
     s->count++;
     return OA_OK;
 }
@@ -98,6 +109,8 @@ static enum oa_error save_add_tensors(struct model_saving *s, bool frozen)
 {
     for (int i = 0; i < s->m->store.count; i++) {
         const struct oa_parameter *p = s->m->store.parameter[i];
+        if (p->merged)
+            continue;
         if (p->trainable || frozen || p->kept || p->moving || s->m->options.train_init[0])
             OA_TRY(save_add_tensor(s, p));
     }

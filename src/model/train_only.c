@@ -56,13 +56,17 @@ enum oa_error oa_model_hold_others(struct oa_model *m)
 {
     const char *list = m->options.train_only;
     char pattern[PATTERN];
-    if (!list[0])
+    bool adapters = m->options.train_lora > 0;
+    if (!list[0] && !adapters)
         return OA_OK;
     while (next_pattern(&list, pattern))
         OA_TRY(check_pattern(m, pattern));
+    if (adapters)
+        OA_TRY(oa_model_add_adapters(m));
     for (int i = 0; i < m->store.count; i++) {
         struct oa_parameter *p = m->store.parameter[i];
-        if (p->trainable && !is_named(m->options.train_only, p->name))
+        bool named = p->merged || (is_named(m->options.train_only, p->name) && !p->adapter.in);
+        if (p->trainable && !named)
             oa_store_hold(&m->store, p);
     }
     return m->store.trainable ? OA_OK

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Linear maps: y = x Wᵀ + b;  dx = dy W,  dW += dyᵀ x,  db += column sums of dy. */
+ * Linear maps: y = x Wᵀ + b;  dx = dy W,  dW += dyᵀ x,  db += column sums of dy. Of a matrix with
+ * an adapter, a sum of such maps. */
 #include "ops/ops.h"
 
 /* y_h = x[:, first + h·stride …] W[h]ᵀ + b[h] for `maps` maps; one map unless heads read slices. */
@@ -72,13 +73,50 @@ static oa_tensor *linear_forward(oa_tape *t, const char *name, const struct line
     return y;
 }
 
+/* ---- an adapter's part ---- */
+
+struct linear_sum_op {
+    oa_tensor *x[2], *y;
+};
+
+static void linear_sum_backward(oa_tape *t, void *saved)
+{
+    const struct linear_sum_op *s = saved;
+    struct oa_device *d = t->device;
+    const void *dy = oa_gradient_of(t, s->y);
+    for (int i = 0; dy && i < 2; i++) {
+        void *dx = oa_gradient_begin(t, s->x[i]);
+        if (dx)
+            d->ops->copy(d, (size_t)(s->y->rows * s->y->ld) * d->numbers.act_size, dy, dx);
+        oa_gradient_end(t, s->x[i], dx);
+    }
+}
+
+static oa_tensor *linear_sum(oa_tape *t, oa_tensor *x, oa_tensor *other)
+{
+    oa_tensor *y = x && other ? oa_tensor_new(t, x->rows, x->cols) : NULL;
+    struct linear_sum_op *s = y ? oa_tape_take_host(t, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    *s = (struct linear_sum_op){ { x, other }, y };
+    t->device->ops->binary(t->device, OA_BINARY_ADD, x->rows * x->ld, 1, x->data, other->data,
+                           y->data);
+    oa_record_as(t, "oa_linear", linear_sum_backward, s);
+    return y;
+}
+
 oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b)
 {
     if (!x || !w)
         return NULL;
-    return linear_forward(
+    oa_tensor *y = linear_forward(
         t, __func__,
         &(struct linear_op){ .x = x, .w = w, .b = b, .maps = 1, .in = x->cols, .out = w->dim[0] });
+    if (!w->adapter.in)
+        return y;
+    oa_tensor *narrow = oa_linear(t, x, w->adapter.in, NULL);
+    narrow = oa_scale_heads(t, narrow, 1, w->adapter.scale, NULL, NULL);
+    return linear_sum(t, y, oa_linear(t, narrow, w->adapter.out, NULL));
 }
 
 oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,

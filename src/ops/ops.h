@@ -31,6 +31,13 @@ struct oa_parameter {
     bool redrawn;          /* moving, by oa_store_redraw */
     bool given;            /* loaded from a file: oa_store_allocate does not initialise it */
     bool held;             /* trainable, but not in this run: oa_store_hold */
+    bool merged;           /* of an adapter: files have the matrix with it instead */
+    /* Matrices of oa_linear that work as w + scale·out·in, in [r, k], out [m, r] (LoRA, Hu et al.
+     * 2021, arXiv 2106.09685); NULL: w alone. */
+    struct {
+        struct oa_parameter *in, *out;
+        double scale;
+    } adapter;
     enum oa_init init;
     double scale; /* NORMAL: standard deviation; UNIFORM: limit */
     /* CUSTOM: writes `count` doubles; the `fill_room` doubles after them are scratch. Called by
@@ -257,7 +264,8 @@ void oa_cache_row_positions(const struct oa_horizon *h, long tokens, long rows, 
 
 /* Operand B [n, k] of the product g: the act copy of w, or its packed form, which is noted in g. */
 const void *oa_weight_operand(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g);
-/* y = x Wᵀ + b. W [out, in] (matrix), b [out] or NULL. Frozen W gets no gradient, x does. */
+/* y = x Wᵀ + b. W [out, in] (matrix), b [out] or NULL. Frozen W gets no gradient, x does. With an
+ * adapter y + scale·(x inᵀ) outᵀ. */
 oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b);
 /* A linear map of each head: y[:, h·out … ] = in_h W[h]ᵀ + b[h], W [H, out, in]; in_h = all of x,
  * or with `slice` the columns first + h·in … of x (docs/attention.md: factorized-dense). */

@@ -198,6 +198,8 @@ static json_t *initial_json(const struct oa_transfer *t, const char *run,
     json_t *taken = json_array(), *left = json_array();
     for (int k = 0; k < t->count; k++) {
         const struct oa_fitting *f = &t->item[k];
+        if (f->to->merged)
+            continue;
         if (oa_fit_takes(f->fit))
             oa_json_append(c, taken, taken_json(c, f));
         else

@@ -12,7 +12,7 @@ steps=
 for word; do
     shift
     [ -z "\$steps" ] || word=10
-    case \$word in --train.steps) steps=1 ;; *) steps= ;; esac
+    case \$word in --train.steps | --distil.attention_steps) steps=1 ;; *) steps= ;; esac
     set -- "\$@" "\$word"
 done
 case " \$* " in
