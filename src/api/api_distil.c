@@ -210,14 +210,14 @@ static void distil_add_row(const struct distilling *d, struct oa_table *t, enum 
         return;
     oa_table_cell(t, "%ld", d->result[part].steps);
     oa_table_cell(t, "%s", oa_number_si(number, d->result[part].tokens));
-    oa_table_cell(t, "%s", oa_number_seconds(number, d->result[part].seconds));
+    oa_table_cell(t, "%.1f", d->result[part].seconds);
 }
 
 static enum oa_error distil_report(const struct distilling *d, const struct oa_output *out)
 {
     static const struct oa_column columns[] = {
         { "model", false, false }, { "loss", true, false },   { "recovered", true, false },
-        { "steps", true, false },  { "tokens", true, false }, { "time", true, false }
+        { "steps", true, false },  { "tokens", true, false }, { "seconds", true, false }
     };
     struct oa_text text;
     struct oa_table table;

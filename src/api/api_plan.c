@@ -296,6 +296,10 @@ enum oa_error oa_plan_training(const oa_config *config, const char *const *atten
     oa_config all;
     struct planning p = { .c = config->context };
     OA_TRY(oa_status(p.c));
+    if (config->options.distil_teacher[0])
+        return oa_fail(p.c, OA_ARGUMENT,
+                       "plan counts training without a teacher: leave distil.teacher out; 'orthant "
+                       "distil' prints the cost of its stages before they begin");
     OA_TRY(oa_config_begin_from(config, count == 0, &all));
     oa_config_say_preset(&all);
     p.options = all.options;

@@ -180,7 +180,7 @@ static void visit_layers(const struct swapping *s, void *argument,
 }
 
 /* Is the tensor of the run taken by any? */
-static bool is_used(const struct oa_transfer *t, const struct oa_parameter *p)
+static bool swap_takes(const struct oa_transfer *t, const struct oa_parameter *p)
 {
     long first;
     for (int i = 0; i < t->count; i++) {
@@ -223,7 +223,7 @@ static void add_others_text(const struct swapping *s, struct oa_text *out)
     }
     oa_text_printf(out, "other parts     %d of %d tensors kept\n", whole, others);
     for (int i = 0; i < t->from->store.count; i++)
-        if (!is_used(t, t->from->store.parameter[i]))
+        if (!swap_takes(t, t->from->store.parameter[i]))
             oa_text_printf(out, "%s%s", unused++ ? ", " : "left behind     ",
                            t->from->store.parameter[i]->name);
     if (unused)
@@ -286,7 +286,7 @@ static enum oa_error report_swap_json(const struct swapping *s, const struct oa_
     oa_text_init(&text, c);
     visit_layers(s, layers, append_layer_json);
     for (int i = 0; i < s->transfer.from->store.count; i++)
-        if (!is_used(&s->transfer, s->transfer.from->store.parameter[i]))
+        if (!swap_takes(&s->transfer, s->transfer.from->store.parameter[i]))
             oa_json_append(c, left, json_string(s->transfer.from->store.parameter[i]->name));
     oa_json_add(&text,
                 json_pack("{s:o, s:o, s:s, s:i, s:i, s:o, s:o}", "run", oa_json_name(c, s->out),

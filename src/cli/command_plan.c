@@ -53,7 +53,7 @@ const struct command command_plan = {
     .examples = "$ orthant plan --attention softmax --attention random --model.context 1024\n"
                 "$ orthant plan --config small.yaml --train.precision bf16\n"
                 "$ orthant plan --ranks 8 --train.accumulate 8 --cluster.bandwidth 25",
-    .sections = "model data train distil cluster",
+    .sections = "model data train cluster",
     .flags = flags,
     .see = "train compare bench explain",
     .run = run_plan,

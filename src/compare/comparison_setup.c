@@ -18,6 +18,9 @@ static enum oa_error check_time_options(const struct comparison_session *t)
     if (*o->train_pace)
         return oa_fail(t->c, OA_ARGUMENT,
                        "train.pace repeats a single run: use it with orthant train");
+    if (*o->distil_teacher)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "distil.teacher is of a single run: use it with orthant distil");
     OA_TRY(oa_check_training_data(t->c, o));
     if (oa_comparison_by_time(t) && o->compare_jobs > 1)
         oa_log(t->c, 0,

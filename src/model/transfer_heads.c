@@ -46,7 +46,7 @@ static const struct oa_group *group_of_head(const struct oa_layer *l, long head)
     return NULL;
 }
 
-static int count_with(const struct oa_group *g, int role, const struct oa_group *before)
+static int components_with(const struct oa_group *g, int role, const struct oa_group *before)
 {
     int count = 0;
     for (int i = 0; i < g->components && &g->component[i] != before; i++)
@@ -79,7 +79,7 @@ static const struct oa_group *source_group(const struct oa_fitting *f, long head
         return there;
     if (there->components)
         return component_like(there, f->role, f->group->mechanism);
-    return count_with(f->owner, f->role, f->group) == 0 ? there : NULL;
+    return components_with(f->owner, f->role, f->group) == 0 ? there : NULL;
 }
 
 /* What one head of the group is taken from. */

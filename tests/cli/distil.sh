@@ -68,5 +68,7 @@ expect 2 distil --config distil.yaml --teacher teacher --student hedgehog --out 
 says err 'begun with'
 expect 2 distil --config distil.yaml --teacher teacher --out x
 says err 'distil needs --teacher RUN, --student SPEC and --out FOLDER'
-expect 0 plan --config distil.yaml --init teacher --attention hedgehog --distil.teacher teacher
+echo 'distil: {teacher: teacher}' >with-teacher.yaml
+expect 2 plan --config with-teacher.yaml --data.train text.txt
+says err "plan counts training without a teacher"
 [ ! -e x ] || fail "a refused distillation made a folder"
