@@ -24,7 +24,7 @@ static const struct flag flags[] = {
 const struct command command_distil = {
     .name = "distil",
     .sentence = "puts another attention into a trained model and has it learn from that model",
-    .usage = "--teacher RUN --student SPEC --data.train FILE --out DIR [--section.key VALUE]...",
+    .usage = "--teacher RUN --student SPEC --out DIR [--section.key VALUE]...",
     .text =
         "The student starts with every tensor of the teacher that fits (as with 'orthant swap'), "
         "and learns in two stages. In the first, of distil.attention_steps, each layer with "
@@ -38,10 +38,9 @@ const struct command command_distil = {
         "DIR/attention is the run of the first stage.\n"
         "One that was stopped continues when the same command is given again, and ends with the "
         "same weights, bit for bit.",
-    .examples = "$ orthant distil --teacher runs/m --student \"hedgehog ; softmax\" --data.train "
-                "text.txt --out runs/d\n"
-                "$ orthant distil --teacher runs/m --student local --data.train text.txt "
-                "--train.only \"*.attention.*\" --out runs/e",
+    .examples = "$ orthant distil --config small.yaml --teacher runs/m --student hedgehog --out d\n"
+                "$ orthant distil --config small.yaml --teacher runs/m --student local --out e \\\n"
+                "    --train.only \"*.attention.*\"",
     .sections = "model data train distil",
     .flags = flags,
     .see = "swap train eval",
