@@ -65,7 +65,10 @@ struct oa_settings {
     void *log_argument;
     volatile int *stop; /* set to a signal number, it makes long work save and return
                            OA_INTERRUPTED; NULL = none */
-    long reserved[4];
+    const char *device; /* what computes: "cpu", "opencl" or "opencl:N", "cuda" or "cuda:N" (card N,
+                           from 0), "auto": a card if there is one; NULL = "cpu". A device that is
+                           not there is reported when it is first needed */
+    long reserved[3];
 };
 
 /* settings NULL = defaults. NULL when out of memory; a wrong setting is in oa_last_error. */

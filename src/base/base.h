@@ -480,6 +480,11 @@ void oa_chance_set(struct oa_options *o, enum oa_chance s, uint64_t seed);
 
 /* The device of this context (device.h), to be set before it is opened; NULL: the default one. */
 struct oa_device_ops;
+/* What oa_settings.device names. */
+enum oa_device_kind { OA_DEVICE_CPU, OA_DEVICE_OPENCL, OA_DEVICE_CUDA, OA_DEVICE_AUTO };
+enum oa_device_kind oa_context_device_kind(const oa_context *c);
+int oa_context_device_number(const oa_context *c); /* of several of a kind, from 0 */
+/* A table instead of what is named; NULL: none was set. */
 void oa_context_set_device(oa_context *c, const struct oa_device_ops *device);
 const struct oa_device_ops *oa_context_device(const oa_context *c);
 /* The cluster of ranks this process belongs to (cluster.h), or NULL. silent: disables the log. */

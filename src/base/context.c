@@ -4,6 +4,7 @@
 #include "base/context.h"
 #include "base/concurrent.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,16 @@ const struct oa_device_ops *oa_context_device(const oa_context *c)
     return c->device;
 }
 
+enum oa_device_kind oa_context_device_kind(const oa_context *c)
+{
+    return c->device_kind;
+}
+
+int oa_context_device_number(const oa_context *c)
+{
+    return c->device_number;
+}
+
 void oa_context_set_cluster(oa_context *c, struct oa_cluster *cluster, bool silent)
 {
     c->cluster = cluster;
@@ -233,6 +244,30 @@ static enum oa_isa choose_isa(oa_context *c, const char *wanted)
     return best;
 }
 
+/* "cuda:1" */
+static void choose_device(oa_context *c, const char *wanted)
+{
+    static const char *const names[] = { "cpu", "opencl", "cuda", "auto" };
+    size_t length = wanted ? strcspn(wanted, ":") : 0;
+    for (int i = 0; wanted && i <= OA_DEVICE_AUTO; i++) {
+        bool numbered = wanted[length] && (i == OA_DEVICE_OPENCL || i == OA_DEVICE_CUDA);
+        char *end = "";
+        if (strlen(names[i]) != length || strncmp(wanted, names[i], length) != 0)
+            continue;
+        long number = numbered ? strtol(wanted + length + 1, &end, 10) : 0;
+        if (*end || (wanted[length] && !numbered) || (numbered && !isdigit(wanted[length + 1])) ||
+            number > 63)
+            break;
+        c->device_kind = (enum oa_device_kind)i;
+        c->device_number = (int)number;
+        return;
+    }
+    if (wanted)
+        oa_fail(c, OA_ARGUMENT,
+                "device is \"%s\"; choose cpu, opencl, opencl:N, cuda, cuda:N (N from 0) or auto",
+                wanted);
+}
+
 static int choose_threads(oa_context *c, int wanted)
 {
     if (wanted < 0 || wanted > MAX_THREADS)
@@ -252,10 +287,11 @@ oa_context *oa_open(const struct oa_settings *settings)
     if (settings)
         c->settings = *settings;
     pthread_mutex_init(&c->error_lock, NULL);
-    oa_check_reserved(c, "oa_settings", c->settings.reserved, 4);
+    oa_check_reserved(c, "oa_settings", c->settings.reserved, 3);
     oa_cpu_detect(&c->cpu);
     c->isa = choose_isa(c, c->settings.isa);
-    c->settings.isa = NULL; /* borrowed only for this call */
+    choose_device(c, c->settings.device);
+    c->settings.isa = c->settings.device = NULL; /* borrowed only for this call */
     int threads = choose_threads(c, c->settings.threads);
     c->pool = oa_pool_make(c, threads, threads <= c->cpu.cores);
     if (!c->pool) {
@@ -276,6 +312,8 @@ oa_context *oa_context_clone(oa_context *c, int threads,
         clone->cpu = c->cpu;
         clone->isa = c->isa;
         clone->device = c->device;
+        clone->device_kind = c->device_kind;
+        clone->device_number = c->device_number;
         pthread_mutex_init(&clone->error_lock, NULL);
         clone->pool = oa_pool_make(clone, threads, oa_pool_spins(c->pool));
     }

@@ -19,7 +19,9 @@ struct oa_context {
     struct oa_cpu cpu;
     enum oa_isa isa;
     struct oa_pool *pool;
-    const struct oa_device_ops *device; /* chosen; NULL: none was */
+    const struct oa_device_ops *device; /* set by oa_context_set_device; NULL: by its name */
+    enum oa_device_kind device_kind;
+    int device_number;
     struct oa_cluster *cluster;         /* joined; NULL: alone */
     const char *copies;                 /* folder (file_copies.h); NULL: none */
     bool copies_only;

@@ -133,7 +133,7 @@ static int run_command(struct call *call)
         return USAGE;
     progress_open(flag_given(call, "quiet"));
     struct oa_settings settings = {
-        .threads = (int)threads, .isa = flag_value(call, "isa"), .log = progress_line, .stop = stop
+        .threads = (int)threads, .isa = flag_value(call, "isa"), .device = flag_value(call, "device"), .log = progress_line, .stop = stop
     };
     call->out = (struct oa_output){ .sink = to_stdout,
                                     .json = flag_given(call, "json"),

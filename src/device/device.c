@@ -30,6 +30,15 @@ static const char *missing_operation(const struct oa_device_ops *ops)
     return NULL;
 }
 
+static const struct oa_device_ops *device_of(oa_context *c)
+{
+    static const struct oa_device_ops *const named[] = { [OA_DEVICE_CPU] = &oa_device_cpu,
+                                                         [OA_DEVICE_OPENCL] = &oa_device_opencl,
+                                                         [OA_DEVICE_CUDA] = &oa_device_opencl };
+    const struct oa_device_ops *set = oa_context_device(c);
+    return set ? set : named[oa_context_device_kind(c) % 3];
+}
+
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out)
 {
     struct oa_device *d = oa_alloc(c, sizeof *d);
@@ -37,9 +46,7 @@ enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struc
     if (!d)
         return oa_status(c);
     d->context = c;
-    d->ops = dry ? &oa_device_plan : oa_context_device(c);
-    if (!d->ops)
-        d->ops = &oa_device_cpu;
+    d->ops = dry ? &oa_device_plan : device_of(c);
     d->dry = d->ops->dry;
     d->numbers = oa_numbers_of(p);
     oa_arena_init(&d->scratch, c, d->dry);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The GPU device: its tables, one for OpenCL and one for CUDA, its memory, and its programs, which
+ * are compiled when the first of their kernels is launched. */
+#include "device/gpu/gpu.h"
+
+#include <string.h>
+
+/* ---- opening ---- */
+
+static enum oa_error open_gpu(struct oa_device *d, const struct oa_gpu_driver *driver)
+{
+    struct oa_gpu *g = oa_alloc(d->context, sizeof *g);
+    d->own = g;
+    if (!g)
+        return oa_status(d->context);
+    g->driver = driver;
+    g->state = driver->open(d->context, oa_context_device_number(d->context), &g->facts);
+    return oa_status(d->context);
+}
+
+static enum oa_error open_opencl_device(struct oa_device *d)
+{
+    return open_gpu(d, &oa_gpu_opencl);
+}
+
+static void gpu_close(struct oa_device *d)
+{
+    struct oa_gpu *g = oa_gpu_of(d);
+    if (!g)
+        return;
+    for (struct oa_gpu_block *b = g->scratch, *next; b; b = next) {
+        next = b->next;
+        g->driver->release(g->state, b->memory);
+        oa_free(b);
+    }
+    for (int i = 0; i < OA_GPU_PROGRAMS; i++)
+        if (g->program[i])
+            g->driver->forget(g->program[i]);
+    if (g->state)
+        g->driver->close(g->state);
+    oa_free(g);
+}
+
+static void gpu_sync(struct oa_device *d)
+{
+    oa_gpu_of(d)->driver->wait(oa_gpu_of(d)->state, d->context);
+}
+
+/* ---- memory ---- */
+
+static void *gpu_allocate(struct oa_device *d, size_t bytes)
+{
+    return oa_gpu_of(d)->driver->allocate(oa_gpu_of(d)->state, d->context, bytes);
+}
+
+static void gpu_release(struct oa_device *d, void *memory)
+{
+    if (memory)
+        oa_gpu_of(d)->driver->release(oa_gpu_of(d)->state, memory);
+}
+
+void oa_gpu_upload(struct oa_device *d, size_t bytes, const void *host, void *x)
+{
+    oa_gpu_of(d)->driver->upload(oa_gpu_of(d)->state, d->context, bytes, host, x);
+}
+
+void oa_gpu_download(struct oa_device *d, size_t bytes, const void *x, void *host)
+{
+    oa_gpu_of(d)->driver->download(oa_gpu_of(d)->state, d->context, bytes, x, host);
+}
+
+void oa_gpu_copy(struct oa_device *d, size_t bytes, const void *x, void *y)
+{
+    oa_gpu_of(d)->driver->copy(oa_gpu_of(d)->state, d->context, bytes, x, y);
+}
+
+void oa_gpu_fill(struct oa_device *d, size_t bytes, int byte, void *x)
+{
+    oa_gpu_of(d)->driver->fill(oa_gpu_of(d)->state, d->context, bytes, byte, x);
+}
+
+void oa_gpu_zero(struct oa_device *d, size_t bytes, void *x)
+{
+    oa_gpu_fill(d, bytes, 0, x);
+}
+
+/* Blocks are kept; what is taken is at the end of the first with room for it. A mark is the sum of
+ * what is used: blocks are filled one after the other. */
+size_t oa_gpu_mark(struct oa_device *d)
+{
+    size_t used = 0;
+    for (const struct oa_gpu_block *b = oa_gpu_of(d)->scratch; b; b = b->next)
+        used += b->used;
+    return used;
+}
+
+void oa_gpu_give_back(struct oa_device *d, size_t mark)
+{
+    for (struct oa_gpu_block *b = oa_gpu_of(d)->scratch; b; b = b->next) {
+        b->used = b->used < mark ? b->used : mark;
+        mark -= b->used;
+    }
+}
+
+static struct oa_gpu_block *add_scratch_block(struct oa_device *d, struct oa_gpu_block **link,
+                                              size_t bytes)
+{
+    struct oa_gpu_block *b = oa_alloc(d->context, sizeof *b);
+    if (!b)
+        return NULL;
+    b->bytes = bytes > ((size_t)1 << 20) ? bytes : (size_t)1 << 20;
+    b->memory = gpu_allocate(d, b->bytes);
+    if (!b->memory) {
+        oa_free(b);
+        return NULL;
+    }
+    return *link = b;
+}
+
+/* A block that is passed over counts as full, so that marks stay sums. */
+void *oa_gpu_take(struct oa_device *d, size_t bytes)
+{
+    struct oa_gpu_block **link = &oa_gpu_of(d)->scratch;
+    bytes = (bytes + 255) / 256 * 256;
+    while (*link && (*link)->bytes - (*link)->used < bytes) {
+        (*link)->used = (*link)->bytes;
+        link = &(*link)->next;
+    }
+    struct oa_gpu_block *b = *link ? *link : add_scratch_block(d, link, bytes);
+    if (!b)
+        return NULL;
+    b->used += bytes;
+    return (char *)b->memory + b->used - bytes;
+}
+
+/* ---- programs ---- */
+
+static const char *precision_text(const struct oa_device *d)
+{
+    switch (d->numbers.precision) {
+    case OA_PRECISION_BF16:
+        return "#define ACT_BF16\n";
+    case OA_PRECISION_F64:
+        return "#define REAL_F64\n";
+    default:
+        return "\n";
+    }
+}
+
+/* NULL after a failure. */
+static void *program_of(struct oa_device *d, enum oa_gpu_program p)
+{
+    extern const char oa_numbers_cl[];
+#define OA_GPU_PROGRAM(name) extern const char oa_##name##_cl[];
+#define OA_GPU_KERNEL(program, name)
+#include "device/gpu/gpu_kernels.def"
+    static const struct {
+        const char *name, *text;
+    } programs[] = {
+#define OA_GPU_PROGRAM(name) { #name, oa_##name##_cl },
+#define OA_GPU_KERNEL(program, name)
+#include "device/gpu/gpu_kernels.def"
+    };
+    struct oa_gpu *g = oa_gpu_of(d);
+    if (!g->program[p])
+        g->program[p] = g->driver->compile(
+            g->state, d->context, programs[p].name, 3,
+            (const char *const[]){ precision_text(d), oa_numbers_cl, programs[p].text });
+    return oa_status(d->context) ? NULL : g->program[p];
+}
+
+static void *kernel_of(struct oa_device *d, enum oa_gpu_kernel k)
+{
+    static const struct {
+        enum oa_gpu_program program;
+        const char *name;
+    } kernels[] = {
+#define OA_GPU_PROGRAM(name)
+#define OA_GPU_KERNEL(program, name) { OA_GPU_PROGRAM_##program, #name },
+#include "device/gpu/gpu_kernels.def"
+    };
+    struct oa_gpu *g = oa_gpu_of(d);
+    if (!g->kernel[k]) {
+        void *program = program_of(d, kernels[k].program);
+        g->kernel[k] = program ? g->driver->kernel(program, d->context, kernels[k].name) : NULL;
+    }
+    return g->kernel[k];
+}
+
+void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gpu_launch *l)
+{
+    if (l->groups[0] <= 0 || l->groups[1] <= 0 || l->groups[2] <= 0 || oa_status(d->context))
+        return;
+    void *kernel = kernel_of(d, k);
+    if (kernel)
+        oa_gpu_of(d)->driver->launch(oa_gpu_of(d)->state, d->context, kernel, l);
+}
+
+/* ---- tables ---- */
+
+const struct oa_device_ops oa_device_opencl = {
+    .name = "opencl",
+    .open = open_opencl_device,
+    .close = gpu_close,
+    .sync = gpu_sync,
+    .allocate = gpu_allocate,
+    .release = gpu_release,
+#define OA_REQUIRED_OPERATIONS
+#define OA_DO(name, parameters, arguments) .name = oa_gpu_##name,
+#define OA_ASK(type, name, parameters, arguments) .name = oa_gpu_##name,
+#include "device/operations.def"
+};

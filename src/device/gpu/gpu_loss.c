@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The output layer and its loss (loss.cl). Logits exist for a block of rows only, and the gradient
+ * is made in the same pass. */
+#include "device/gpu/gpu.h"
+
+#include <math.h>
+
+enum { LOGITS_AT_ONCE = 1L << 28 }; /* elements */
+
+struct logit_rows { /* of loss.cl */
+    long vocabulary;
+    double cap, smoothing, scale;
+    const void *bias, *target, *value, *logits;
+    void *dlogits, *loss;
+};
+
+static void loss_gradients(struct oa_device *d, const struct oa_linear_loss *a, long first,
+                           long rows, const void *dlogits)
+{
+    long v = a->vocabulary, w = a->width;
+    oa_gpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w },
+                dlogits, a->w, oa_act_at(d, a->dx, first * w));
+    oa_gpu_gemm(d,
+                &(struct oa_gemm){ .m = v,
+                                   .n = w,
+                                   .k = rows,
+                                   .lda = v,
+                                   .ldb = w,
+                                   .ldc = w,
+                                   .ta = true,
+                                   .real_out = true,
+                                   .accumulate = true },
+                dlogits, oa_act_at(d, a->x, first * w), a->dw);
+    if (a->dbias)
+        oa_gpu_column_sums(d, rows, v, dlogits, v, a->dbias);
+}
+
+/* loss: the device's doubles [a->rows]. */
+static void loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows,
+                       void *loss)
+{
+    long v = a->vocabulary, w = a->width;
+    void *logits = oa_gpu_take_reals(d, rows * v),
+         *dlogits = a->dx ? oa_gpu_take_acts(d, rows * v) : NULL;
+    if (!logits || (a->dx && !dlogits))
+        return;
+    oa_gpu_gemm(
+        d,
+        &(struct oa_gemm){
+            .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
+        oa_act_at(d, a->x, first * w), a->w, logits);
+    struct logit_rows r = { .vocabulary = v,
+                            .cap = a->cap,
+                            .smoothing = a->smoothing,
+                            .scale = a->scale,
+                            .bias = a->bias,
+                            .target = oa_at(a->target, sizeof(int32_t), first),
+                            .value = oa_at(a->value, sizeof(double), first),
+                            .logits = logits,
+                            .dlogits = dlogits,
+                            .loss = oa_at(loss, sizeof(double), first) };
+    OA_GPU_INDIRECT(d, loss_rows, rows, 1, OA_GPU_STRUCT(r));
+    if (dlogits)
+        loss_gradients(d, a, first, rows, dlogits);
+}
+
+double oa_gpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
+{
+    long block = oa_max(1, oa_min(a->rows, LOGITS_AT_ONCE / a->vocabulary));
+    size_t mark = oa_gpu_mark(d);
+    void *loss = oa_gpu_take(d, (size_t)a->rows * sizeof(double));
+    for (long first = 0; loss && first < a->rows; first += block) {
+        size_t inner = oa_gpu_mark(d);
+        loss_block(d, a, first, oa_min(block, a->rows - first), loss);
+        oa_gpu_give_back(d, inner);
+    }
+    oa_gpu_give_back(d, mark);
+    if (loss && a->losses)
+        oa_gpu_download(d, (size_t)a->rows * sizeof(double), loss, a->losses);
+    return loss ? oa_gpu_sum_doubles(d, a->rows, loss) : NAN;
+}
+
+void oa_gpu_log_sums(struct oa_device *d, long rows, long cols, const void *x, double *sums)
+{
+    size_t mark = oa_gpu_mark(d), bytes = (size_t)rows * sizeof *sums;
+    void *on_device = oa_gpu_take(d, bytes);
+    if (!on_device)
+        return;
+    OA_GPU_GROUPS(d, log_sums, rows, 1, OA_GPU_LONG(cols), OA_GPU_AT(x), OA_GPU_AT(on_device));
+    oa_gpu_download(d, bytes, on_device, sums);
+    oa_gpu_give_back(d, mark);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loss of rows of logits, and their gradient (formulas: kernels.h, cross_entropy; operations.h,
+ * linear_loss). A group has a row. */
+
+typedef struct {
+    long vocabulary;
+    double cap, smoothing, scale;
+    ulong bias, target, value, logits, dlogits, loss;
+} logit_rows;
+
+FUNCTION real logit_of(logit_rows a, long at, long j)
+{
+    real z = AT(const real, a.logits)[at + j] + (a.bias ? AT(const real, a.bias)[j] : 0);
+    return a.cap > 0 ? (real)a.cap * tanh(z / (real)a.cap) : z;
+}
+
+/* The derivative of the cap where it gives z. */
+FUNCTION real slope_of(logit_rows a, real z)
+{
+    real t = z / (real)a.cap, rest = 1 - t * t;
+    return a.cap <= 0 ? 1 : rest > 0 ? rest : 0;
+}
+
+FUNCTION void square_loss(logit_rows a, long row)
+{
+    double error = (double)logit_of(a, row, 0) - AT(const double, a.value)[row];
+    AT(double, a.loss)[row] = error * error;
+    if (a.dlogits)
+        store(AT(act, a.dlogits), row, (real)(2 * a.scale * error));
+}
+
+KERNEL void loss_rows(logit_rows a)
+{
+    SHARED double sums[GROUP_SIZE];
+    SHARED real tops[GROUP_SIZE];
+    long row = GROUP(0), n = a.vocabulary, at = row * n;
+    int target = a.value ? 0 : AT(const int, a.target)[row];
+    GLOBAL act *to = AT(act, a.dlogits);
+    if (target < 0) {
+        for (long j = THREAD; to && j < n; j += GROUP_SIZE)
+            store(to, at + j, 0);
+        if (THREAD == 0)
+            AT(double, a.loss)[row] = 0;
+        return;
+    }
+    if (a.value) {
+        if (THREAD == 0)
+            square_loss(a, row);
+        return;
+    }
+    real top = -INFINITY;
+    double sum = 0, below = 0, each = a.smoothing / (double)n;
+    for (long j = THREAD; j < n; j += GROUP_SIZE) {
+        real z = logit_of(a, at, j);
+        top = z > top || z != z ? z : top;
+    }
+    top = group_max(tops, top);
+    for (long j = THREAD; j < n; j += GROUP_SIZE) {
+        real z = logit_of(a, at, j);
+        sum += (double)exp(z - top);
+        below += (double)(top - z);
+    }
+    sum = group_sum_double(sums, sum);
+    below = a.smoothing > 0 ? group_sum_double(sums, below) / (double)n : 0;
+    real hit = logit_of(a, at, target);
+    if (THREAD == 0) {
+        double missed = (double)top - (double)hit;
+        AT(double, a.loss)[row] = log(sum) + missed - a.smoothing * (missed - below);
+    }
+    for (long j = THREAD; to && j < n; j += GROUP_SIZE) {
+        real z = logit_of(a, at, j), p = exp(z - top);
+        real d = (real)(a.scale / sum) * p - (real)(a.scale * each);
+        if (j == target)
+            d = (real)a.scale * (p / (real)sum - 1) + (real)(a.scale * (a.smoothing - each));
+        d = a.cap > 0 ? rounded(d) * slope_of(a, z) : d;
+        store(to, at + j, d);
+    }
+}
+
+/* log Σ e^x of each row of reals */
+KERNEL void log_sums(long cols, GLOBAL const real *x, GLOBAL double *sums)
+{
+    SHARED double room[GROUP_SIZE];
+    SHARED real tops[GROUP_SIZE];
+    long at = GROUP(0) * cols;
+    real top = -INFINITY;
+    double sum = 0;
+    for (long j = THREAD; j < cols; j += GROUP_SIZE)
+        top = x[at + j] > top ? x[at + j] : top;
+    top = group_max(tops, top);
+    for (long j = THREAD; top - top == 0 && j < cols; j += GROUP_SIZE)
+        sum += exp((double)x[at + j] - (double)top);
+    sum = group_sum_double(room, sum);
+    if (THREAD == 0)
+        sums[GROUP(0)] = top - top == 0 ? (double)top + log(sum) : (double)top;
+}
