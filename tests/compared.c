@@ -2,9 +2,9 @@
  *
  * Operations of the OpenCL device against those of the CPU. The device's memory must be the host's,
  * as with an OpenCL driver for the processor: before an operation all of it is copied; then the
- * device computes; then the memory is put back and the CPU computes. In f64 all numbers are doubles,
- * or integers that both leave as they are, so that every word of the memory can be compared as a
- * double without knowing what is where. What nobody wrote is NaN for both. */
+ * device computes; then the memory is put back and the CPU computes. In f64 all numbers are
+ * doubles, or integers that both leave as they are, so that every word of the memory can be
+ * compared as a double without knowing what is where. What nobody wrote is NaN for both. */
 #include "compared.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device for tests: each operation is done by the OpenCL device, and in f64 by the CPU as well, on
- * the same memory; where a number differs the program ends and names the operation. */
+ * A device for tests: each operation is done by the OpenCL device, and in f64 by the CPU as well,
+ * on the same memory; where a number differs the program ends and names the operation. */
 #ifndef ORTHANT_TESTS_COMPARED_H
 #define ORTHANT_TESTS_COMPARED_H
 

@@ -132,9 +132,11 @@ static int run_command(struct call *call)
     if (!flag_number(call, "threads", 0, 1024, &threads))
         return USAGE;
     progress_open(flag_given(call, "quiet"));
-    struct oa_settings settings = {
-        .threads = (int)threads, .isa = flag_value(call, "isa"), .device = flag_value(call, "device"), .log = progress_line, .stop = stop
-    };
+    struct oa_settings settings = { .threads = (int)threads,
+                                    .isa = flag_value(call, "isa"),
+                                    .device = flag_value(call, "device"),
+                                    .log = progress_line,
+                                    .stop = stop };
     call->out = (struct oa_output){ .sink = to_stdout,
                                     .json = flag_given(call, "json"),
                                     .width = terminal_width(stdout) };

@@ -34,7 +34,7 @@ static const struct oa_device_ops *device_of(oa_context *c)
 {
     static const struct oa_device_ops *const named[] = { [OA_DEVICE_CPU] = &oa_device_cpu,
                                                          [OA_DEVICE_OPENCL] = &oa_device_opencl,
-                                                         [OA_DEVICE_CUDA] = &oa_device_opencl };
+                                                         [OA_DEVICE_CUDA] = &oa_device_cuda };
     const struct oa_device_ops *set = oa_context_device(c);
     return set ? set : named[oa_context_device_kind(c) % 3];
 }

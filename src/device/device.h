@@ -59,7 +59,7 @@ struct oa_device_ops {
 #include "device/operations.def"
 };
 
-extern const struct oa_device_ops oa_device_cpu, oa_device_plan, oa_device_opencl;
+extern const struct oa_device_ops oa_device_cpu, oa_device_plan, oa_device_opencl, oa_device_cuda;
 
 /* Sums of squares are sums over runs of so many elements, added in their order, so that ranks with
  * some of the runs each get the same sum together. */

@@ -23,6 +23,11 @@ static enum oa_error open_opencl_device(struct oa_device *d)
     return open_gpu(d, &oa_gpu_opencl);
 }
 
+static enum oa_error open_cuda_device(struct oa_device *d)
+{
+    return open_gpu(d, &oa_gpu_cuda);
+}
+
 static void gpu_close(struct oa_device *d)
 {
     struct oa_gpu *g = oa_gpu_of(d);
@@ -198,13 +203,20 @@ void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gp
 
 /* ---- tables ---- */
 
+#define GPU_TABLE(table_name, open_device)                                                         \
+    .name = table_name, .open = open_device, .close = gpu_close, .sync = gpu_sync,                 \
+    .allocate = gpu_allocate, .release = gpu_release
+
 const struct oa_device_ops oa_device_opencl = {
-    .name = "opencl",
-    .open = open_opencl_device,
-    .close = gpu_close,
-    .sync = gpu_sync,
-    .allocate = gpu_allocate,
-    .release = gpu_release,
+    GPU_TABLE("opencl", open_opencl_device),
+#define OA_REQUIRED_OPERATIONS
+#define OA_DO(name, parameters, arguments) .name = oa_gpu_##name,
+#define OA_ASK(type, name, parameters, arguments) .name = oa_gpu_##name,
+#include "device/operations.def"
+};
+
+const struct oa_device_ops oa_device_cuda = {
+    GPU_TABLE("cuda", open_cuda_device),
 #define OA_REQUIRED_OPERATIONS
 #define OA_DO(name, parameters, arguments) .name = oa_gpu_##name,
 #define OA_ASK(type, name, parameters, arguments) .name = oa_gpu_##name,

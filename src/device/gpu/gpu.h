@@ -57,7 +57,10 @@ enum {
  * double, a struct. */
 #define OA_GPU_AT(x)                                                                               \
     {                                                                                              \
-        .value = (const void *const[]){ x }                                                        \
+        .value = (const void *const[])                                                             \
+        {                                                                                          \
+            x                                                                                      \
+        }                                                                                          \
     }
 #define OA_GPU_LONG(n)                                                                             \
     {                                                                                              \
@@ -75,8 +78,8 @@ enum {
 void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gpu_launch *l);
 
 #define OA_GPU_ARGUMENTS(...)                                                                      \
-    .arguments = sizeof((const struct oa_gpu_argument[]){ __VA_ARGS__ }) /                         \
-                 sizeof(struct oa_gpu_argument),                                                   \
+    .arguments =                                                                                   \
+        sizeof((const struct oa_gpu_argument[]){ __VA_ARGS__ }) / sizeof(struct oa_gpu_argument),  \
     .argument = (const struct oa_gpu_argument[])                                                   \
     {                                                                                              \
         __VA_ARGS__                                                                                \

@@ -11,18 +11,11 @@ void oa_gpu_embed(struct oa_device *d, const struct oa_embedding *a)
         const void *table, *position, *segment, *rest;
         void *y;
         struct oa_gpu_dropout drop;
-    } s = { a->tokens,
-            a->length,
-            a->width,
-            a->factor,
-            a->ids,
-            a->segments,
-            a->table,
-            a->position,
-            a->segment,
-            a->rest,
-            a->y,
-            oa_gpu_dropout_of(a->dropout.stream, a->dropout.keep) };
+    } s = {
+        a->tokens,  a->length,   a->width, a->factor,
+        a->ids,     a->segments, a->table, a->position,
+        a->segment, a->rest,     a->y,     oa_gpu_dropout_of(a->dropout.stream, a->dropout.keep)
+    };
     OA_GPU_INDIRECT(d, embed, oa_blocks(a->tokens * a->width, OA_GPU_GROUP), 1, OA_GPU_STRUCT(s));
 }
 

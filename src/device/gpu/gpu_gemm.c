@@ -10,8 +10,9 @@ void oa_gpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
     const struct oa_gpu *gpu = oa_gpu_of(d);
     const struct {
         long m, n, k, lda, ldb, ldc, ta, tb, accumulate, real_out;
-    } shape = { g->m,  g->n,  g->k,  g->lda,        g->ldb,
-                g->ldc, g->ta, g->tb, g->accumulate, g->real_out };
+    } shape = {
+        g->m, g->n, g->k, g->lda, g->ldb, g->ldc, g->ta, g->tb, g->accumulate, g->real_out
+    };
     if (gpu->driver->gemm && g->k > 0 &&
         gpu->driver->gemm(gpu->state, d->context, g, d->numbers.precision, a, b, c))
         return;

@@ -50,8 +50,7 @@ enum {
       (cl_handle, uint32_t, const char **, const size_t *, int32_t *))                             \
     F(clBuildProgram, int32_t,                                                                     \
       (cl_handle, uint32_t, const cl_handle *, const char *, void *, void *))                      \
-    F(clGetProgramBuildInfo, int32_t,                                                              \
-      (cl_handle, cl_handle, uint32_t, size_t, void *, size_t *))                                  \
+    F(clGetProgramBuildInfo, int32_t, (cl_handle, cl_handle, uint32_t, size_t, void *, size_t *))  \
     F(clReleaseProgram, int32_t, (cl_handle))                                                      \
     F(clCreateKernel, cl_handle, (cl_handle, const char *, int32_t *))                             \
     F(clReleaseKernel, int32_t, (cl_handle))                                                       \
@@ -260,8 +259,7 @@ static void opencl_fill(void *state, oa_context *c, size_t bytes, int byte, void
     struct opencl *cl = state;
     unsigned char pattern = (unsigned char)byte;
     if (bytes)
-        opencl_check(c,
-                     cl->clEnqueueSVMMemFill(cl->queue, x, &pattern, 1, bytes, 0, NULL, NULL),
+        opencl_check(c, cl->clEnqueueSVMMemFill(cl->queue, x, &pattern, 1, bytes, 0, NULL, NULL),
                      "clEnqueueSVMMemFill");
 }
 
@@ -330,8 +328,8 @@ static bool set_opencl_arguments(struct opencl *cl, oa_context *c, void *kernel,
         if (a->bytes)
             status = cl->clSetKernelArg(kernel, (uint32_t)i, a->bytes, a->value);
         else
-            status = cl->clSetKernelArgSVMPointer(kernel, (uint32_t)i,
-                                                  *(const void *const *)a->value);
+            status =
+                cl->clSetKernelArgSVMPointer(kernel, (uint32_t)i, *(const void *const *)a->value);
     }
     if (!status && l->indirect)
         status = cl->clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS,
@@ -346,10 +344,9 @@ static void opencl_launch(void *state, oa_context *c, void *kernel, const struct
            all[3] = { (size_t)(l->groups[0] * l->threads), (size_t)l->groups[1],
                       (size_t)l->groups[2] };
     if (set_opencl_arguments(cl, c, kernel, l))
-        opencl_check(c,
-                     cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, all, threads, 0, NULL,
-                                                NULL),
-                     "clEnqueueNDRangeKernel");
+        opencl_check(
+            c, cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, all, threads, 0, NULL, NULL),
+            "clEnqueueNDRangeKernel");
 }
 
 static void opencl_wait(void *state, oa_context *c)

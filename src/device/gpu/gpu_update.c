@@ -9,8 +9,8 @@ void oa_gpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w
 {
     const struct { /* adamw_rates of update.cl */
         double step, beta1, beta2, root, epsilon, shrink, gradient_scale;
-    } rates = { h->lr / h->correction1,           h->beta1,   h->beta2,
-                1 / sqrt(h->correction2),         h->epsilon, 1 - h->lr * h->weight_decay,
+    } rates = { h->lr / h->correction1,   h->beta1,   h->beta2,
+                1 / sqrt(h->correction2), h->epsilon, 1 - h->lr * h->weight_decay,
                 h->gradient_scale };
     OA_GPU_EACH(d, adamw, n, OA_GPU_LONG(n), OA_GPU_STRUCT(rates), OA_GPU_AT(w), OA_GPU_AT(m),
                 OA_GPU_AT(v), OA_GPU_AT(g), OA_GPU_AT(copy));
