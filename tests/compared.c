@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operations of the OpenCL device against those of the CPU. The device's memory must be the host's,
- * as with an OpenCL driver for the processor: before an operation all of it is copied; then the
- * device computes; then the memory is put back and the CPU computes. In f64 all numbers are
- * doubles, or integers that both leave as they are, so that every word of the memory can be
- * compared as a double without knowing what is where. What nobody wrote is NaN for both. */
+ * Operations of a GPU device against those of the CPU. Each allocation on the device has a mirror
+ * in the host's memory. An operation is done on the device and by the CPU on the mirrors; then the
+ * device's memory is fetched and compared, and gets what the mirrors have. In f64 all numbers are
+ * doubles, or integers that are the same in both, so that every word can be compared as a double
+ * without knowing what is where. In f32 and bf16 the device computes alone. What nobody wrote is
+ * NaN. */
 #include "compared.h"
 
 #include <math.h>
@@ -12,18 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANGES = 1024, MAX_DEVICES = 64 };
+enum { MAX_RANGES = 4096, MAX_DEVICES = 64 };
+
+struct range {
+    char *memory, *mirror, *fetched;
+    size_t bytes;
+};
 
 struct compared {
     const struct oa_device *device; /* NULL: free */
-    struct {
-        char *memory, *before, *device;
-        size_t bytes;
-    } range[MAX_RANGES];
+    const struct oa_device_ops *ops;
+    struct range range[MAX_RANGES];
     int ranges;
 };
 
-static struct compared *of(struct oa_device *d)
+static struct compared *compared_of(const struct oa_device *d)
 {
     static struct compared all[MAX_DEVICES]; /* tests open devices in one thread */
     int i = 0;
@@ -37,63 +41,73 @@ static struct compared *of(struct oa_device *d)
     return all + i;
 }
 
+/* ORTHANT_COMPARED=cuda: there; else on OpenCL. */
+static const struct oa_device_ops *device_under_test(void)
+{
+    const char *name = getenv("ORTHANT_COMPARED");
+    return name && strcmp(name, "cuda") == 0 ? &oa_device_cuda : &oa_device_opencl;
+}
+
+static void *at(const struct oa_device *d, const void *x)
+{
+    const struct compared *m = compared_of(d);
+    if (!x)
+        return NULL;
+    for (int i = 0; i < m->ranges; i++) {
+        const struct range *r = m->range + i;
+        if ((const char *)x >= r->memory && (const char *)x < r->memory + r->bytes)
+            return r->mirror + ((const char *)x - r->memory);
+    }
+    fprintf(stderr, "an operation is given %p, which is not of the device's memory\n", x);
+    abort();
+}
+
 static void *allocate(struct oa_device *d, size_t bytes)
 {
-    struct compared *m = of(d);
-    char *memory = oa_device_opencl.allocate(d, (bytes + 7) / 8 * 8);
+    struct compared *m = compared_of(d);
+    size_t whole = (bytes + 8) / 8 * 8; /* one byte more, so that the end is inside */
+    char *memory = m->ops->allocate(d, whole);
     if (!memory || m->ranges == MAX_RANGES)
-        return memory;
-    memset(memory, 0xff, (bytes + 7) / 8 * 8);
-    m->range[m->ranges].memory = memory;
-    m->range[m->ranges].bytes = (bytes + 7) / 8 * 8;
-    m->range[m->ranges].before = malloc(bytes + 8);
-    m->range[m->ranges++].device = malloc(bytes + 8);
+        return NULL;
+    struct range r = { memory, malloc(whole), malloc(whole), whole };
+    memset(r.mirror, 0xff, whole);
+    m->ops->upload(d, whole, r.mirror, memory);
+    m->range[m->ranges++] = r;
     return memory;
 }
 
 static void release(struct oa_device *d, void *memory)
 {
-    struct compared *m = of(d);
+    struct compared *m = compared_of(d);
     for (int i = 0; i < m->ranges; i++)
         if (m->range[i].memory == memory) {
-            free(m->range[i].before);
-            free(m->range[i].device);
+            free(m->range[i].mirror);
+            free(m->range[i].fetched);
             m->range[i] = m->range[--m->ranges];
             break;
         }
-    oa_device_opencl.release(d, memory);
+    m->ops->release(d, memory);
 }
 
 static enum oa_error open_compared(struct oa_device *d)
 {
-    enum oa_error e = oa_device_opencl.open(d);
+    struct compared *m = compared_of(d);
+    m->ops = device_under_test();
+    m->ranges = 0;
+    enum oa_error e = m->ops->open(d);
     return e ? e : oa_device_cpu.open(d);
 }
 
 static void close_compared(struct oa_device *d)
 {
-    of(d)->device = NULL;
-    oa_device_opencl.close(d);
+    compared_of(d)->ops->close(d);
     oa_device_cpu.close(d);
+    compared_of(d)->device = NULL;
 }
 
-static bool begin(struct oa_device *d)
+static void sync_compared(struct oa_device *d)
 {
-    struct compared *m = of(d);
-    oa_device_opencl.sync(d);
-    for (int i = 0; i < m->ranges; i++)
-        memcpy(m->range[i].before, m->range[i].memory, m->range[i].bytes);
-    return d->numbers.precision == OA_PRECISION_F64;
-}
-
-static void change(struct oa_device *d)
-{
-    struct compared *m = of(d);
-    oa_device_opencl.sync(d);
-    for (int i = 0; i < m->ranges; i++) {
-        memcpy(m->range[i].device, m->range[i].memory, m->range[i].bytes);
-        memcpy(m->range[i].memory, m->range[i].before, m->range[i].bytes);
-    }
+    compared_of(d)->ops->sync(d);
 }
 
 static bool alike(double x, double y)
@@ -103,62 +117,85 @@ static bool alike(double x, double y)
     return fabs(x - y) <= 1e-9 * (fabs(x) + fabs(y)) + 1e-12;
 }
 
+static _Noreturn void differs(const char *name, const struct range *r, size_t at_byte)
+{
+    double x, y;
+    memcpy(&x, r->mirror + at_byte, 8);
+    memcpy(&y, r->fetched + at_byte, 8);
+    fprintf(stderr,
+            "operation %s differs at byte %zu of %zu: the CPU has %.17g, the device %.17g\n", name,
+            at_byte, r->bytes, x, y);
+    abort();
+}
+
 static void compare(struct oa_device *d, const char *name)
 {
-    struct compared *m = of(d);
-    const char *sentence;
-    if (oa_last_error(d->context, &sentence)) {
-        fprintf(stderr, "%s: %s\n", name, sentence);
+    struct compared *m = compared_of(d);
+    if (oa_status(d->context))
         return;
-    }
-    for (int i = 0; i < m->ranges; i++)
-        for (size_t at = 0; at < m->range[i].bytes; at += 8) {
+    for (int i = 0; i < m->ranges; i++) {
+        struct range *r = m->range + i;
+        m->ops->download(d, r->bytes, r->memory, r->fetched);
+        if (memcmp(r->fetched, r->mirror, r->bytes) == 0)
+            continue;
+        for (size_t byte = 0; byte < r->bytes; byte += 8) {
             double x, y;
-            memcpy(&x, m->range[i].memory + at, 8);
-            memcpy(&y, m->range[i].device + at, 8);
-            if (alike(x, y))
-                continue;
-            fprintf(stderr,
-                    "operation %s differs at byte %zu of range %d (%p): the CPU has %.17g, the "
-                    "device %.17g, before it was %.17g\n",
-                    name, at, i, (void *)(m->range[i].memory + at), x, y,
-                    *(double *)(void *)(m->range[i].before + at));
-            abort();
+            memcpy(&x, r->mirror + byte, 8);
+            memcpy(&y, r->fetched + byte, 8);
+            if (!alike(x, y))
+                differs(name, r, byte);
         }
+        m->ops->upload(d, r->bytes, r->mirror, r->memory);
+    }
 }
 
 /* ---- the table ---- */
 
+#include "translated.h"
+
+#define OA_DO(name, parameters, arguments)                                                         \
+    static void on_cpu_##name parameters                                                           \
+    {                                                                                              \
+        oa_device_cpu.name arguments;                                                              \
+    }
+#define OA_ASK(type, name, parameters, arguments)                                                  \
+    static type on_cpu_##name parameters                                                           \
+    {                                                                                              \
+        return oa_device_cpu.name arguments;                                                       \
+    }
+#define OA_REQUIRED_OPERATIONS
+#include "device/operations.def"
+
+#undef AT
+#undef OF
+#define AT(x) ((void *)(uintptr_t)(x))
+#define OF(type, a) (a)
 #define OA_DO(name, parameters, arguments)                                                         \
     static void compared_##name parameters                                                         \
     {                                                                                              \
-        bool f64 = begin(d);                                                                       \
-        oa_device_opencl.name arguments;                                                           \
-        if (!f64)                                                                                  \
+        void(*on_cpu) parameters = on_cpu_##name;                                                  \
+        compared_of(d)->ops->name arguments;                                                       \
+        if (d->numbers.precision != OA_PRECISION_F64)                                              \
             return;                                                                                \
-        change(d);                                                                                 \
-        oa_device_cpu.name arguments;                                                              \
+        on_cpu arguments;                                                                          \
         compare(d, #name);                                                                         \
     }
 #define OA_ASK(type, name, parameters, arguments)                                                  \
     static type compared_##name parameters                                                         \
     {                                                                                              \
-        bool f64 = begin(d);                                                                       \
-        type from_device = oa_device_opencl.name arguments;                                        \
-        if (!f64)                                                                                  \
+        type(*on_cpu) parameters = on_cpu_##name;                                                  \
+        type from_device = compared_of(d)->ops->name arguments;                                    \
+        if (d->numbers.precision != OA_PRECISION_F64)                                              \
             return from_device;                                                                    \
-        change(d);                                                                                 \
-        type from_cpu = oa_device_cpu.name arguments;                                              \
+        type from_cpu = on_cpu arguments;                                                          \
         compare(d, #name);                                                                         \
         if (!alike((double)from_cpu, (double)from_device)) {                                       \
-            fprintf(stderr, "operation %s returns %.17g, the CPU %.17g\n", #name,                  \
+            fprintf(stderr, "operation %s returns %.17g, the CPU's %.17g\n", #name,                \
                     (double)from_device, (double)from_cpu);                                        \
             abort();                                                                               \
         }                                                                                          \
         return from_cpu;                                                                           \
     }
-#define AT(x) ((void *)(uintptr_t)(x))
-#define OF(type, a) (a)
 #define OA_REQUIRED_OPERATIONS
 #include "device/operations.def"
 
@@ -166,6 +203,7 @@ static const struct oa_device_ops compared_device = {
     .name = "compared",
     .open = open_compared,
     .close = close_compared,
+    .sync = sync_compared,
     .allocate = allocate,
     .release = release,
 #define OA_REQUIRED_OPERATIONS
