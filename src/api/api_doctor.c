@@ -5,16 +5,16 @@
 #include "api/api.h"
 
 #include "cluster/cluster.h"
+#include "device/device_list.h"
 #include "kernels/kernels.h"
 
-#include <glob.h>
 #include <pcre2.h>
 #include <string.h>
 #include <utf8proc.h>
 #include <yaml.h>
 #include <zlib.h>
 
-enum { PRECISIONS = 3, ISAS = OA_ISA_AMX + 1, LIBRARIES = 5, WHY = 160 };
+enum { PRECISIONS = 3, ISAS = OA_ISA_AMX + 1, LIBRARIES = 5, WHY = 160, DEVICES = 16 };
 
 struct library {
     const char *name;
@@ -28,7 +28,8 @@ struct examination {
     char why_not[ISAS][WHY]; /* empty: it is used */
     struct library library[LIBRARIES];
     char engine[OA_ENGINE]; /* what joins ranks; empty: nothing does */
-    bool gpu;               /* a device node of one is there */
+    struct oa_listed_device device[DEVICES];
+    int devices;
 };
 
 /* ---- looking ---- */
@@ -85,23 +86,15 @@ static void list_libraries(struct examination *x)
     snprintf(x->library[4].version, 64, "%s", zlibVersion());
 }
 
-static bool find_gpu(void)
-{
-    glob_t found;
-    bool any = glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0 ||
-               glob("/dev/kfd", GLOB_APPEND, NULL, &found) == 0;
-    globfree(&found);
-    return any;
-}
-
 static void examine(oa_context *c, struct examination *x)
 {
-    *x = (struct examination){ .c = c, .cpu = oa_context_cpu(c), .gpu = find_gpu() };
+    *x = (struct examination){ .c = c, .cpu = oa_context_cpu(c) };
     for (int p = 0; p < PRECISIONS; p++)
         oa_kernels_init(&x->kernels[p], (enum oa_precision)p, oa_context_isa(c), x->cpu);
     for (int i = 0; i < ISAS; i++)
         explain_isa(x, (enum oa_isa)i);
     list_libraries(x);
+    x->devices = oa_device_list(c, x->device, DEVICES);
     oa_cluster_engine(x->engine);
 }
 
@@ -200,9 +193,37 @@ static void libraries_text(const struct examination *x, struct oa_text *t)
     line(t, "ranks");
     oa_text_printf(t, "%s\n",
                    x->engine[0] ? x->engine : "one: built without MPI (cmake -DORTHANT_MPI=ON)");
-    line(t, "gpu");
-    oa_text_printf(t, "none is used%s\n",
-                   x->gpu ? "; there is one, but this version computes on the processor" : "");
+}
+
+/* "cuda:0": what --device selects. */
+static void selected_device(oa_context *c, char name[32])
+{
+    static const char *const words[] = { "cpu", "opencl", "cuda" };
+    enum oa_device_kind kind = oa_context_device_kind(c);
+    int number = oa_context_device_number(c);
+    if (kind == OA_DEVICE_AUTO)
+        oa_device_auto(c, &kind, &number);
+    snprintf(name, 32, kind == OA_DEVICE_CPU ? "%s" : "%s:%d", words[kind], number);
+}
+
+static void devices_text(const struct examination *x, struct oa_text *t)
+{
+    char selected[32];
+    selected_device(x->c, selected);
+    line(t, "device");
+    oa_text_printf(t, "%s (--device)\n", selected);
+    for (int i = 0; i < x->devices; i++) {
+        const struct oa_listed_device *d = x->device + i;
+        line(t, i ? "" : "others");
+        if (d->problem[0]) {
+            oa_text_printf(t, "%s\n", d->problem);
+            continue;
+        }
+        oa_text_printf(t, "%s  %s, ", d->name, d->card);
+        size(t, "", d->memory);
+        oa_text_printf(t, ", %s%s\n", d->driver,
+                       d->processor ? "; it is the processor, not a card" : "");
+    }
 }
 
 /* ---- as JSON ---- */
@@ -217,6 +238,23 @@ static json_t *processor_json(const struct oa_cpu *cpu)
                      "fma", cpu->fma, "f16c", cpu->f16c, "avx512", cpu->avx512, "avx512_bf16",
                      cpu->avx512_bf16, "amx_bf16", cpu->amx_bf16, "l1", (json_int_t)cpu->l1, "l2",
                      (json_int_t)cpu->l2, "l3", (json_int_t)cpu->l3);
+}
+
+static json_t *devices_json(const struct examination *x, bool *card)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < x->devices; i++) {
+        const struct oa_listed_device *d = x->device + i;
+        bool usable = !d->problem[0];
+        *card = *card || (usable && !d->processor);
+        json_array_append_new(all,
+                              json_pack("{s:s, s:o, s:o, s:I, s:b, s:o}", "device", d->name, "name",
+                                        usable ? json_string(d->card) : json_null(), "driver",
+                                        usable ? json_string(d->driver) : json_null(), "memory",
+                                        (json_int_t)d->memory, "is_processor", d->processor,
+                                        "problem", usable ? json_null() : json_string(d->problem)));
+    }
+    return all;
 }
 
 static json_t *examination_json(const struct examination *x)
@@ -241,8 +279,13 @@ static json_t *examination_json(const struct examination *x)
     oa_json_set(x->c, root, "kernels", kernels);
     oa_json_set(x->c, root, "libraries", libraries);
     oa_json_set(x->c, root, "mpi", x->engine[0] ? json_string(x->engine) : json_null());
-    oa_json_set(x->c, root, "gpu_used", json_false());
-    oa_json_set(x->c, root, "gpu_found", json_boolean(x->gpu));
+    char selected[32];
+    bool card = false;
+    selected_device(x->c, selected);
+    oa_json_set(x->c, root, "device", json_string(selected));
+    oa_json_set(x->c, root, "devices", devices_json(x, &card));
+    oa_json_set(x->c, root, "gpu_used", json_boolean(strcmp(selected, "cpu") != 0));
+    oa_json_set(x->c, root, "gpu_found", json_boolean(card));
     return root;
 }
 
@@ -260,6 +303,7 @@ enum oa_error oa_doctor(oa_context *c, const struct oa_output *out)
         processor_text(&x, &t);
         kernels_text(&x, &t);
         libraries_text(&x, &t);
+        devices_text(&x, &t);
     }
     return oa_emit(out, &t);
 }

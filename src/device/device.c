@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening and closing devices. */
 #include "device/device.h"
+#include "device/device_list.h"
 
 #define KIND(id, name) #name,
 const char *const oa_unary_names[] = { OA_UNARY_KINDS(KIND) };
@@ -30,13 +31,19 @@ static const char *missing_operation(const struct oa_device_ops *ops)
     return NULL;
 }
 
-static const struct oa_device_ops *device_of(oa_context *c)
+/* Sets the number of the device where it is one of several of its kind. */
+static const struct oa_device_ops *device_of(oa_context *c, int *number)
 {
-    static const struct oa_device_ops *const named[] = { [OA_DEVICE_CPU] = &oa_device_cpu,
-                                                         [OA_DEVICE_OPENCL] = &oa_device_opencl,
-                                                         [OA_DEVICE_CUDA] = &oa_device_cuda };
-    const struct oa_device_ops *set = oa_context_device(c);
-    return set ? set : named[oa_context_device_kind(c) % 3];
+    static const struct oa_device_ops *const tables[] = { [OA_DEVICE_CPU] = &oa_device_cpu,
+                                                          [OA_DEVICE_OPENCL] = &oa_device_opencl,
+                                                          [OA_DEVICE_CUDA] = &oa_device_cuda };
+    enum oa_device_kind kind = oa_context_device_kind(c);
+    *number = oa_context_device_number(c);
+    if (oa_context_device(c))
+        return oa_context_device(c);
+    if (kind == OA_DEVICE_AUTO)
+        oa_device_auto(c, &kind, number);
+    return tables[kind];
 }
 
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out)
@@ -46,7 +53,7 @@ enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struc
     if (!d)
         return oa_status(c);
     d->context = c;
-    d->ops = dry ? &oa_device_plan : device_of(c);
+    d->ops = dry ? &oa_device_plan : device_of(c, &d->number);
     d->dry = d->ops->dry;
     d->numbers = oa_numbers_of(p);
     oa_arena_init(&d->scratch, c, d->dry);

@@ -14,7 +14,7 @@ static enum oa_error open_gpu(struct oa_device *d, const struct oa_gpu_driver *d
     if (!g)
         return oa_status(d->context);
     g->driver = driver;
-    g->state = driver->open(d->context, oa_context_device_number(d->context), &g->facts);
+    g->state = driver->open(d->context, d->number, &g->facts);
     return oa_status(d->context);
 }
 

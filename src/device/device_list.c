@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See device_list.h. Devices are opened, in a context of their own, to see whether they can be. */
+#include "device/device_list.h"
+#include "base/concurrent.h"
+#include "device/gpu/gpu_driver.h"
+
+#include <stdio.h>
+
+enum { MOST_CARDS = 16 };
+
+static void no_message(void *argument, int level, const char *line)
+{
+    (void)argument, (void)level, (void)line;
+}
+
+/* false: there is no such device; then `problem` says why. */
+static bool look_at(oa_context *c, const struct oa_gpu_driver *driver, int index,
+                    struct oa_listed_device *out)
+{
+    oa_context *trial = oa_context_clone(c, 1, no_message, NULL);
+    struct oa_gpu_facts facts = { "", "", 0, false };
+    const char *sentence = "";
+    if (!trial)
+        return false;
+    void *state = driver->open(trial, index, &facts);
+    oa_last_error(trial, &sentence);
+    *out = (struct oa_listed_device){ .memory = facts.memory, .processor = facts.processor };
+    snprintf(out->name, sizeof out->name, "%s:%d", driver->name, index);
+    snprintf(out->card, sizeof out->card, "%s", facts.name);
+    snprintf(out->driver, sizeof out->driver, "%s", facts.driver);
+    if (state)
+        driver->close(state);
+    else
+        snprintf(out->problem, sizeof out->problem, "%s", sentence);
+    oa_close(trial);
+    return state || facts.name[0];
+}
+
+int oa_device_list(oa_context *c, struct oa_listed_device *out, int most)
+{
+    static const struct oa_gpu_driver *const drivers[] = { &oa_gpu_cuda, &oa_gpu_opencl };
+    int n = 0;
+    for (int k = 0; k < 2; k++) {
+        int i = 0;
+        while (n < most && i < MOST_CARDS && look_at(c, drivers[k], i, out + n))
+            n++, i++;
+        if (i == 0 && n < most)
+            snprintf(out[n++].name, sizeof out->name, "%s", drivers[k]->name);
+    }
+    return n;
+}
+
+void oa_device_auto(oa_context *c, enum oa_device_kind *kind, int *number)
+{
+    struct oa_listed_device found;
+    *kind = OA_DEVICE_CPU;
+    *number = 0;
+    if (look_at(c, &oa_gpu_cuda, 0, &found) && !found.problem[0]) {
+        *kind = OA_DEVICE_CUDA;
+        return;
+    }
+    for (int i = 0; i < MOST_CARDS && look_at(c, &oa_gpu_opencl, i, &found); i++)
+        if (!found.problem[0] && !found.processor) {
+            *kind = OA_DEVICE_OPENCL;
+            *number = i;
+            return;
+        }
+}
