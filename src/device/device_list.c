@@ -18,7 +18,7 @@ static bool look_at(oa_context *c, const struct oa_gpu_driver *driver, int index
                     struct oa_listed_device *out)
 {
     oa_context *trial = oa_context_clone(c, 1, no_message, NULL);
-    struct oa_gpu_facts facts = { "", "", 0, false };
+    struct oa_gpu_facts facts = { .memory = 0 };
     const char *sentence = "";
     if (!trial)
         return false;

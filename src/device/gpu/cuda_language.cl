@@ -4,7 +4,7 @@ typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
-#define KERNEL extern "C" __global__
+#define KERNEL extern "C" __global__ __launch_bounds__(128)
 #define FUNCTION static __device__ inline
 #define GLOBAL
 #define LOCAL

@@ -125,6 +125,11 @@ void oa_gpu_add_partial_sums(struct oa_device *d, long chunks, long cols, const 
 /* The sum of the device's doubles x [n], in their order. */
 double oa_gpu_sum_doubles(struct oa_device *d, long n, const void *x);
 
+/* gpu_attention_units.c: softmax attention on the matrix units, and its gradient. False: it is not
+ * for them, and nothing was done. */
+bool oa_gpu_attention_units(struct oa_device *d, const struct oa_logits *a);
+bool oa_gpu_attention_units_gradient(struct oa_device *d, const struct oa_logits *a);
+
 /* A stream as the kernels read it: two words. */
 struct oa_gpu_dropout {
     struct oa_stream stream;

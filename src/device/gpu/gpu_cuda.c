@@ -177,6 +177,7 @@ static bool find_card(oa_context *c, struct cuda *cuda, int index, struct oa_gpu
     cuda->cuDeviceTotalMem_v2(&facts->memory, cuda->device);
     cuda->cuDeviceGetAttribute(&major, CUDA_CAPABILITY_MAJOR, cuda->device);
     cuda->cuDeviceGetAttribute(&minor, CUDA_CAPABILITY_MINOR, cuda->device);
+    facts->matrix_units = major >= 8;
     cuda->nvrtc_version = nvrtc[0] * 100 + nvrtc[1];
     snprintf(facts->driver, sizeof facts->driver,
              "CUDA %d.%d, sm_%d%d, nvrtc %d.%d, products by %s", version / 1000,

@@ -25,10 +25,11 @@ struct oa_gpu_launch {
 };
 
 struct oa_gpu_facts {
-    char name[128];   /* "NVIDIA H100 80GB HBM3" */
-    char driver[128]; /* "CUDA 13.0, driver 580.159" */
-    size_t memory;    /* bytes */
-    bool processor;   /* it is the host's processor */
+    char name[128];    /* "NVIDIA H100 80GB HBM3" */
+    char driver[128];  /* "CUDA 13.0, driver 580.159" */
+    size_t memory;     /* bytes */
+    bool processor;    /* it is the host's processor */
+    bool matrix_units; /* it can run attention_units.cl */
 };
 
 struct oa_gpu_driver {
