@@ -2,6 +2,7 @@
  * bench: attention layers over sequence lengths, against the machine's peak and against softmax. */
 #include "api/api.h"
 #include "api/bench_layer.h"
+#include "device/device_peak.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 
@@ -28,7 +29,10 @@ struct attention_bench {
     const struct series *softmax; /* the one that is plain softmax */
     bool stopped;                 /* by a signal, before all was measured */
     const char *state;            /* of AMX, "" without */
-    double peak; /* FLOP/s of this precision: of all threads, or in processor time of one core */
+    double peak; /* FLOP/s of this precision: of all threads, or in processor time of one core, or
+                    of the card */
+    bool on_card;
+    struct oa_device_peak card;
 };
 
 /* ---- measuring ---- */
@@ -160,6 +164,9 @@ static void find_peak(struct attention_bench *b)
     oa_kernels_peak(b->c, &p);
     b->state = b->form.precision == OA_PRECISION_BF16 ? oa_peak_state(&p) : "";
     b->peak = oa_peak_flops(&p, b->form.precision, b->r->processor_time);
+    b->on_card = oa_device_peak(b->c, b->form.precision, &b->card);
+    if (b->on_card)
+        b->peak = b->card.flops;
 }
 
 static enum oa_error prepare_attention_bench(struct attention_bench *b)
@@ -269,8 +276,10 @@ static void print_attention_bench(const struct attention_bench *b, int width, st
                    b->form.causal ? "causal" : "bidirectional", b->r->tokens, oa_thread_count(b->c),
                    oa_plural(oa_thread_count(b->c)),
                    b->r->processor_time ? "processor time" : "wall time",
-                   b->r->processor_time ? "one core" : "all threads", b->peak / 1e9,
-                   b->state[0] ? ", AMX " : "", b->state);
+                   b->on_card             ? b->card.name
+                   : b->r->processor_time ? "one core"
+                                          : "all threads",
+                   b->peak / 1e9, b->state[0] ? ", AMX " : "", b->state);
     oa_table_init(&t, b->c, columns, COLUMNS);
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->series[k].lengths; i++)

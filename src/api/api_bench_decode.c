@@ -2,6 +2,7 @@
  * bench --decode: how fast a model writes, one sequence or several side by side, and how far that
  * is from what reading its weights and states takes. */
 #include "api/api.h"
+#include "device/device_peak.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 #include "statistics/statistics.h"
@@ -167,7 +168,10 @@ static enum oa_error measure_decoding(struct decode_bench *r, struct oa_options 
     int count = q->count ? q->count : 1;
     OA_TRY(check_attentions(r, changed));
     oa_kernels_peak(r->c, &peak);
-    r->arithmetic = oa_peak_flops(&peak, r->options->train_precision, q->processor_time);
+    struct oa_device_peak card;
+    r->arithmetic = oa_device_peak(r->c, r->options->train_precision, &card)
+                        ? card.flops
+                        : oa_peak_flops(&peak, r->options->train_precision, q->processor_time);
     oa_bar_open(&bar, r->c, "timing tokens");
     for (int i = 0; i < count * q->sizes; i++) {
         *changed = *r->options;

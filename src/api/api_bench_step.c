@@ -2,6 +2,7 @@
  * bench --step: where the time of a training step goes, and how far each part is from what the
  * machine could do. */
 #include "api/api.h"
+#include "device/device_peak.h"
 #include "device/wrappers/meter.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
@@ -26,6 +27,8 @@ struct step_bench {
     oa_context *c;
     const struct oa_options *options;
     struct oa_peak peak;
+    bool on_card;
+    struct oa_device_peak card;
     double arithmetic, traffic; /* FLOP/s, bytes/s */
     bool processor;             /* the clock that times are by; bounds are then of one core */
     bool busy;    /* the clock on the wall was asked for, and says more of other programs */
@@ -214,7 +217,10 @@ static void print_step_bench(const struct step_bench *r, int width, struct oa_te
         "the measured peak of %s (%.0f GFLOP/s) or its memory traffic at the measured bandwidth "
         "(%.1f GB/s), whichever takes longer. Operations on data in the cache can be faster. "
         "The output layer computes its gradients in its forward pass.\n",
-        r->processor ? "one core" : "all threads", r->arithmetic / 1e9, r->traffic / 1e9);
+        r->on_card     ? r->card.name
+        : r->processor ? "one core"
+                       : "all threads",
+        r->arithmetic / 1e9, r->traffic / 1e9);
     if (r->options->train_precision == OA_PRECISION_BF16 && *oa_peak_state(&r->peak))
         oa_text_printf(out, "AMX was in its %s state before the steps.\n", oa_peak_state(&r->peak));
 }
@@ -295,6 +301,11 @@ static enum oa_error profile_bench_step(struct step_bench *r)
     oa_workload_close(&w);
     r->arithmetic = oa_peak_flops(&r->peak, r->options->train_precision, r->processor);
     r->traffic = 1e9 * (r->processor ? r->peak.copy.one : r->peak.copy.all);
+    r->on_card = oa_device_peak(r->c, r->options->train_precision, &r->card);
+    if (r->on_card) {
+        r->arithmetic = r->card.flops;
+        r->traffic = r->card.bytes;
+    }
     return e;
 }
 
@@ -304,7 +315,8 @@ enum oa_error oa_bench_step(const oa_config *config, int processor_time,
     struct step_bench r = { .c = config->context,
                             .options = &config->options,
                             .processor = processor_time > 0,
-                            .by_wall = processor_time < 0 };
+                            .by_wall = processor_time < 0 ||
+                                       oa_context_device_kind(config->context) != OA_DEVICE_CPU };
     struct oa_text t;
     OA_TRY(oa_status(r.c));
     enum oa_error e = profile_bench_step(&r);

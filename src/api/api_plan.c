@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/plan_ranks.h"
 #include "compare/initial_runs.h"
+#include "device/device_peak.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 #include "train/step_side.h"
@@ -42,6 +43,9 @@ static void measure_plan_peaks(struct planning *p)
     p->rates.flops =
         loads ? 1e9 * p->peak.loads.all_median : oa_peak_flops(&p->peak, precision, false);
     p->rates.bytes = 1e9 * p->peak.copy.all;
+    struct oa_device_peak card;
+    if (oa_device_peak(p->c, precision, &card))
+        p->rates = (struct oa_machine_rates){ card.flops, card.bytes };
 }
 
 static enum oa_error plan_row(struct planning *p, struct planned_row *row)

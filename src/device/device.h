@@ -35,6 +35,7 @@ struct oa_device {
     double flops, bytes, computed;
     struct oa_cpu_state *cpu;          /* of `cpu` and `plan` (cpu.h); NULL elsewhere */
     int number;                        /* of several cards */
+    bool host_processor;               /* it computes on the host's processor */
     void *own;                         /* data of another device */
     struct oa_meter *meter;            /* counts operations (wrappers/meter.h), or NULL */
     struct oa_access_tracker *tracker; /* reports addresses (wrappers/access_tracker.h), or NULL */

@@ -15,6 +15,7 @@ static enum oa_error open_gpu(struct oa_device *d, const struct oa_gpu_driver *d
         return oa_status(d->context);
     g->driver = driver;
     g->state = driver->open(d->context, d->number, &g->facts);
+    d->host_processor = g->facts.processor;
     return oa_status(d->context);
 }
 
