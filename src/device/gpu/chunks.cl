@@ -15,7 +15,7 @@ typedef struct {
 } chunk_matrix;
 
 typedef struct {
-    long heads, chunks, first, m, n, k, own_k, mask, ordered;
+    long heads, chunks, first, m, n, k, own_k, mask, ordered, accumulate;
     double scale;
     chunk_matrix a, b, own_a, own_b, c;
     ulong outer_row, outer_column, factor, last_factor, row_exponent, column_exponent;
@@ -148,7 +148,7 @@ FUNCTION void store_element(chunk_product s, chunk_place p, long i, long j, real
         x *= row_number(s.last_factor, p, i);
     }
     if (s.c.form == REALS)
-        AT(real, s.c.x)[at] = x;
+        AT(real, s.c.x)[at] = x + (s.accumulate ? AT(const real, s.c.x)[at] : (real)0);
     else
         store(AT(act, s.c.x), at, x);
 }

@@ -30,7 +30,8 @@ enum { OA_CHUNK_THROUGH = 1, OA_CHUNK_BELOW = 2 }; /* masks: j ≤ i, j < i */
 struct oa_chunk_product {
     long heads, chunks, first; /* H; chunks of a (b,h); the first (b,h) of those at work */
     long m, n, k, own_k, mask;
-    long ordered; /* row i of own_a ends at i */
+    long ordered;    /* row i of own_a ends at i */
+    long accumulate; /* C of reals is added to */
     double scale;
     struct oa_chunk_matrix a, b, own_a, own_b, c;
     const void *outer_row, *outer_column, *factor, *last_factor, *row_exponent, *column_exponent;
