@@ -108,7 +108,7 @@ bool oa_gpu_attention_units(struct oa_device *d, const struct oa_logits *a)
 bool oa_gpu_attention_units_gradient(struct oa_device *d, const struct oa_logits *a)
 {
     long width = a->shape.value_width, rows = a->shape.batch * a->shape.heads * a->shape.queries;
-    if (!units_wanted(d, a))
+    if (!units_wanted(d, a) || !a->part[0].dk != !a->dv)
         return false;
     size_t mark = oa_gpu_mark(d);
     struct units_attention u = units_attention_of(a);

@@ -168,6 +168,8 @@ void oa_gpu_attend(struct oa_device *d, const struct oa_gpu_attention *x)
 
 void oa_gpu_logits(struct oa_device *d, const struct oa_logits *a)
 {
+    if (oa_gpu_attention_units(d, a))
+        return;
     size_t mark = oa_gpu_mark(d);
     struct oa_gpu_attention x = oa_gpu_attention_of(d, a), piece;
     if (oa_gpu_pieces_wanted(a)) {

@@ -210,6 +210,8 @@ void oa_gpu_attend_gradient(struct oa_device *d, const struct oa_logits *a,
 
 void oa_gpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
 {
+    if (oa_gpu_attention_units_gradient(d, a))
+        return;
     size_t mark = oa_gpu_mark(d);
     struct oa_gpu_attention x = oa_gpu_attention_of(d, a);
     oa_gpu_attend_gradient(d, a, &x);
