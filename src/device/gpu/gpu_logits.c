@@ -123,8 +123,7 @@ bool oa_gpu_piece(const struct oa_logits *a, const struct oa_gpu_attention *x, i
     piece->key_order = p.keys;
     piece->queries = rows_of_piece(&p.queries, x->queries);
     piece->keys = rows_of_piece(&p.keys, x->keys);
-    piece->drop =
-        oa_gpu_dropout_of(oa_stream_child(a->dropout, (uint64_t)number), a->keep);
+    piece->drop = oa_gpu_dropout_of(oa_stream_child(a->dropout, (uint64_t)number), a->keep);
     return true;
 }
 

@@ -8,8 +8,8 @@
 #include "device/support_functions.h"
 
 enum {
-    OA_GPU_TILE = 64,           /* TILE of logits.cl */
-    OA_GPU_CHUNK = 128,         /* CHUNK of logits.cl */
+    OA_GPU_TILE = 64,            /* TILE of logits.cl */
+    OA_GPU_CHUNK = 128,          /* CHUNK of logits.cl */
     OA_GPU_BAND_BYTES = 64 << 20 /* of logits that are stored for some blocks of queries */
 };
 

@@ -171,8 +171,7 @@ static void gradients_of(struct oa_device *d, const struct oa_logits *a,
                          const struct oa_gpu_attention *x)
 {
     if (a->dv)
-        launch_keys(d, x,
-                    &(struct gradient_wanted){ .part = -1, .out = a->dv, .ld = a->ldv },
+        launch_keys(d, x, &(struct gradient_wanted){ .part = -1, .out = a->dv, .ld = a->ldv },
                     x->value_width, false);
     for (int c = 0; c < a->parts; c++) {
         const struct oa_logits_part *p = &a->part[c];

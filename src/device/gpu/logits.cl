@@ -5,8 +5,8 @@
  * P are made again for each of the gradients.
  *
  * Thread (y, x) of 16 × 8 has rows y + 16·k of a tile and columns x + 8·l. The queries or keys of a
- * piece of a sparse support are rows of the sequence in an order of their own: row i of the piece is
- * row ⌊i/take⌋·stride + i mod take of the sequence, from the first on. */
+ * piece of a sparse support are rows of the sequence in an order of their own: row i of the piece
+ * is row ⌊i/take⌋·stride + i mod take of the sequence, from the first on. */
 enum {
     TILE = 64,
     PITCH = TILE + 1,
@@ -334,8 +334,7 @@ FUNCTION bool tile_is_empty(attention a, place w, long i0, long j0)
     if (a.form == FORM_ALL)
         return false;
     key_range(a, w.h, a.first + i0, a.first + i1, &low, &high);
-    return j1 <= low || j0 >= high ||
-           form_is_empty(a, w.h, a.first + i0, a.first + i1, j0, j1);
+    return j1 <= low || j0 >= high || form_is_empty(a, w.h, a.first + i0, a.first + i1, j0, j1);
 }
 
 /* All its pairs are visible. */
@@ -373,9 +372,7 @@ FUNCTION long row_in_order(row_order o, long i)
 FUNCTION long rows_in_order(row_order o, long sequence, long length)
 {
     long rest = length % o.stride - o.first - sequence;
-    return o.take == o.stride
-               ? length
-               : length / o.stride * o.take + most(0, least(rest, o.take));
+    return o.take == o.stride ? length : length / o.stride * o.take + most(0, least(rest, o.take));
 }
 
 FUNCTION place place_of(attention a, long head)
@@ -385,9 +382,9 @@ FUNCTION place place_of(attention a, long head)
     w.b = head / a.heads;
     w.h = head % a.heads;
     w.n = w.h * a.key_heads / a.heads;
-    w.queries = rows_in_order(
-        a.query_order, w.b % sequences,
-        real_length(AT(const int, a.query_lengths), w.b / sequences, a.query_rows));
+    w.queries =
+        rows_in_order(a.query_order, w.b % sequences,
+                      real_length(AT(const int, a.query_lengths), w.b / sequences, a.query_rows));
     w.keys = rows_in_order(a.key_order, w.b % sequences,
                            real_length(AT(const int, a.key_lengths), w.b / sequences, a.key_rows));
     return w;
@@ -419,9 +416,9 @@ FUNCTION operand rows_of_queries(attention a, place w, ulong x, long ld, long wi
 FUNCTION operand rows_of_keys(attention a, place w, ulong x, long ld, long width)
 {
     if (a.key_head_rows)
-        return rows_of(x, (w.n * a.key_head_rows + a.key_order.first + w.b % a.key_order.sequences) *
-                              width,
-                       width, width, w.keys, a.key_order);
+        return rows_of(
+            x, (w.n * a.key_head_rows + a.key_order.first + w.b % a.key_order.sequences) * width,
+            width, width, w.keys, a.key_order);
     return rows_of(x, first_row(a.key_order, w.b, a.key_rows) * ld + w.n * width, ld, width, w.keys,
                    a.key_order);
 }
@@ -541,8 +538,7 @@ FUNCTION real alpha_of(attention a, long h, long c)
 FUNCTION real pair_logit(attention a, place w, part p, long i, long j)
 {
     if (p.kind == TABLE)
-        return AT(const real,
-                  p.table)[(w.h * p.table_length + a.first + i) * p.table_length + j];
+        return AT(const real, p.table)[(w.h * p.table_length + a.first + i) * p.table_length + j];
     if (p.kind == FOLD)
         return element(rows_of_queries(a, w, p.q, p.ldq, p.width), i, j % p.width) *
                element(rows_of_queries(a, w, p.k, p.ldk, p.folds), i, j / p.width);
@@ -576,19 +572,20 @@ FUNCTION real added_logit(attention a, place w, long i, long j)
 {
     real sum = 0;
     if (a.distances) {
-        long query = a.query_position ? AT(const int, a.query_position)[i]
-                                      : a.first + a.query_order.first +
-                                            row_in_order(a.query_order, i);
+        long query = a.query_position
+                         ? AT(const int, a.query_position)[i]
+                         : a.first + a.query_order.first + row_in_order(a.query_order, i);
         long key = a.key_position ? AT(const int, a.key_position)[j]
                                   : a.key_order.first + row_in_order(a.key_order, j);
-        sum = AT(const real, a.distances)[w.h * (2 * a.distance_length - 1) + a.distance_length -
-                                          1 + key - query];
+        sum = AT(
+            const real,
+            a.distances)[w.h * (2 * a.distance_length - 1) + a.distance_length - 1 + key - query];
     }
     if (a.forget_query) {
-        GLOBAL const real *c = AT(const real, a.forget_query) +
-                               ((w.b * a.forget_query_rows + i) * a.heads + w.h) * 2;
-        GLOBAL const real *k = AT(const real, a.forget_key) +
-                               ((w.b * a.forget_key_rows + j) * a.heads + w.h) * 2;
+        GLOBAL const real *c =
+            AT(const real, a.forget_query) + ((w.b * a.forget_query_rows + i) * a.heads + w.h) * 2;
+        GLOBAL const real *k =
+            AT(const real, a.forget_key) + ((w.b * a.forget_key_rows + j) * a.heads + w.h) * 2;
         sum += (c[0] - k[0]) + (c[1] - k[1]);
     }
     return sum;
@@ -777,8 +774,10 @@ FUNCTION void store_lse(attention a, place w, long i0, real *lse)
             continue;
         long at = state_at(a, w, i);
         if (!a.merge)
-            AT(real, a.lse)[at] = i < w.queries ? lse[r] : a.normaliser == POLYNOMIAL ? 0
-                                                                                      : -INFINITY;
+            AT(real, a.lse)
+            [at] = i < w.queries                ? lse[r]
+                   : a.normaliser == POLYNOMIAL ? 0
+                                                : -INFINITY;
         else if (i < w.queries && lse[r] != -INFINITY) {
             real one = AT(const real, a.lse)[at], top = max(one, lse[r]);
             AT(real, a.lse)[at] = top + log(exp(one - top) + exp(lse[r] - top));
@@ -800,7 +799,10 @@ KERNEL void logits(attention a, long chunk, long lse_chunk)
         sums[e] = 0;
     for (int r = 0; r < ROWS; r++) {
         long i = i0 + THREAD / X + Y * r;
-        m[r] = powers ? 1 : soft ? -INFINITY : i < w.queries ? AT(const real, a.lse)[state_at(a, w, i)] : 0;
+        m[r] = powers          ? 1
+               : soft          ? -INFINITY
+               : i < w.queries ? AT(const real, a.lse)[state_at(a, w, i)]
+                               : 0;
         z[r] = 0;
         if (a.normaliser == SINK)
             m[r] = AT(const real, a.sink)[w.h];
@@ -863,8 +865,10 @@ KERNEL void count_keys(attention a)
         count += pair_is_seen(a, w, i, j);
     count = group_sum(room, count);
     if (THREAD == 0)
-        AT(real, a.lse)[state_at(a, w, i)] =
-            i >= w.queries ? -INFINITY : count > 0 ? log(count) : INFINITY;
+        AT(real, a.lse)
+        [state_at(a, w, i)] = i >= w.queries ? -INFINITY
+                              : count > 0    ? log(count)
+                                             : INFINITY;
 }
 
 /* Logits of blocks of queries from `first` on: rows [64·blocks, keys], −∞ where not visible. Group
@@ -917,9 +921,10 @@ KERNEL void row_thresholds(attention a, long first, GLOBAL const real *rows)
         tau = next;
     }
     if (THREAD == 0)
-        AT(real, a.lse)[state_at(a, w, i)] = i >= w.queries    ? -INFINITY
-                                             : top > -INFINITY ? top + tau
-                                                               : INFINITY;
+        AT(real, a.lse)
+        [state_at(a, w, i)] = i >= w.queries    ? -INFINITY
+                              : top > -INFINITY ? top + tau
+                                                : INFINITY;
 }
 
 /* A sink joins a softmax that was made without it, a group has a row (cpu_sink.c). */
@@ -1040,7 +1045,8 @@ KERNEL void weight_deltas(attention a)
 FUNCTION void add_distances(attention a, long i0, long j0, LOCAL const real *tile, LOCAL real *room,
                             GLOBAL const int *bucket, long buckets, GLOBAL real *sums)
 {
-    bool single = !a.query_position && !a.key_position && a.query_order.take == a.query_order.stride &&
+    bool single = !a.query_position && !a.key_position &&
+                  a.query_order.take == a.query_order.stride &&
                   a.key_order.take == a.key_order.stride;
     long at = a.distance_length - 1 + j0 - i0 - (TILE - 1), last = 2 * a.distance_length - 2;
     for (int e = THREAD; single && e < 2 * TILE - 1; e += GROUP_SIZE) {
@@ -1075,9 +1081,9 @@ FUNCTION void add_distances(attention a, long i0, long j0, LOCAL const real *til
 typedef struct {
     ulong out; /* act [rows, ld]; table: real [B, H, rows, width]; 0: not wanted */
     long ld, table;
-    long part;                    /* of queries or keys; −1: values */
-    ulong forget;                 /* real [B·rows, H], added to */
-    ulong bucket, distances;      /* partial sums, real [B, H, blocks, buckets], overwritten */
+    long part;               /* of queries or keys; −1: values */
+    ulong forget;            /* real [B·rows, H], added to */
+    ulong bucket, distances; /* partial sums, real [B, H, blocks, buckets], overwritten */
     long buckets;
     ulong bias; /* real [B, H, keys]: Σ_i dS_ij */
 } wanted;
@@ -1169,8 +1175,7 @@ KERNEL void key_gradient(attention a, wanted g, long each)
             continue;
         w = place_of(a, head / heads * a.heads + h);
         end = w.keys;
-        operand q = values ? rows_of_queries(a, w, a.d_o, a.ldo, width)
-                           : part_queries(a, w, p);
+        operand q = values ? rows_of_queries(a, w, a.d_o, a.ldo, width) : part_queries(a, w, p);
         real factor = values ? 1 : alpha_of(a, h, g.part) * (real)p.scale;
         for (long i0 = a.causal ? most(0, j0 - a.first) / TILE * TILE : 0; i0 < w.queries;
              i0 += TILE) {
@@ -1275,8 +1280,8 @@ typedef struct {
     ulong dq, dk; /* act, or 0 */
 } fold_rows;
 
-/* A FOLD of a row, which a group has: dq[p] = α Σ_f dS[f·width + p] k[f], dk[f] = α Σ_p dS[f·width +
- * p] q[p]. */
+/* A FOLD of a row, which a group has: dq[p] = α Σ_f dS[f·width + p] k[f], dk[f] = α Σ_p dS[f·width
+ * + p] q[p]. */
 KERNEL void fold_gradient(attention a, long c, long first, GLOBAL const real *rows, fold_rows to)
 {
     ulong dq = to.dq, dk = to.dk;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights of the parts of a mixture (formulas: operations.h). One thread has a head; of SIGMOID, one
- * adds up all heads. */
+ * Weights of the parts of a mixture (formulas: operations.h). One thread has a head; of SIGMOID,
+ * one adds up all heads. */
 enum { MIX_NONE, MIX_SOFTMAX, MIX_SIGMOID, MIX_FIXED, MAX_PARTS = 6 };
 
 typedef struct {

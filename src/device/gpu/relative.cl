@@ -46,7 +46,8 @@ KERNEL void relative(relative_tables a)
     if (a.kind == T5)
         AT(int, a.bucket)[e] = (int)bucket;
     for (long h = 0; h < a.heads; h++)
-        AT(real, a.table)[h * entries + e] =
+        AT(real, a.table)
+        [h * entries + e] =
             a.kind == T5      ? AT(const real, a.bias)[h * a.buckets + bucket]
             : a.kind == ALIBI ? (real)(-alibi_slope(h, a.heads) * (double)(d < 0 ? -d : d))
                               : 0;
