@@ -219,3 +219,55 @@ oa_context *oa_compared_open(const struct oa_settings *settings)
         oa_context_set_device(c, &compared_device);
     return c;
 }
+
+/* ---- without the CPU: tests that have their own results, in memory of the host ---- */
+
+#define OA_DO(name, parameters, arguments)                                                         \
+    static void waiting_##name parameters                                                          \
+    {                                                                                              \
+        oa_device_opencl.name arguments;                                                           \
+        oa_device_opencl.sync(d);                                                                  \
+    }
+#define OA_ASK(type, name, parameters, arguments)                                                  \
+    static type waiting_##name parameters                                                          \
+    {                                                                                              \
+        return oa_device_opencl.name arguments;                                                    \
+    }
+#define OA_REQUIRED_OPERATIONS
+#include "device/operations.def"
+
+static void close_waiting(struct oa_device *d)
+{
+    oa_device_opencl.close(d);
+    oa_device_cpu.close(d);
+}
+
+static void *allocate_waiting(struct oa_device *d, size_t bytes)
+{
+    return oa_device_opencl.allocate(d, bytes);
+}
+
+static void release_waiting(struct oa_device *d, void *memory)
+{
+    oa_device_opencl.release(d, memory);
+}
+
+static const struct oa_device_ops waiting_device = {
+    .name = "waiting",
+    .open = open_compared,
+    .close = close_waiting,
+    .allocate = allocate_waiting,
+    .release = release_waiting,
+#define OA_REQUIRED_OPERATIONS
+#define OA_DO(name, parameters, arguments) .name = waiting_##name,
+#define OA_ASK(type, name, parameters, arguments) .name = waiting_##name,
+#include "device/operations.def"
+};
+
+oa_context *oa_waiting_open(const struct oa_settings *settings)
+{
+    oa_context *c = oa_open(settings);
+    if (c)
+        oa_context_set_device(c, &waiting_device);
+    return c;
+}

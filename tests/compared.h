@@ -8,5 +8,7 @@
 
 /* oa_open on this device; tests are built with this in place of oa_open. */
 oa_context *oa_compared_open(const struct oa_settings *settings);
+/* The same, of the OpenCL device alone, which each operation waits for. */
+oa_context *oa_waiting_open(const struct oa_settings *settings);
 
 #endif
