@@ -5,7 +5,7 @@
 
 /* ---- arguments of the kernels ---- */
 
-static struct oa_gpu_part part_arguments(const struct oa_logits_part *p)
+struct oa_gpu_part oa_gpu_part_of(const struct oa_logits_part *p)
 {
     return (struct oa_gpu_part){ .kind = p->kind,
                                  .width = p->width,
@@ -29,7 +29,7 @@ static void *keep_parts(struct oa_device *d, const struct oa_logits *a)
 {
     void *parts = oa_gpu_take(d, (size_t)a->parts * sizeof(struct oa_gpu_part));
     for (long c = 1; parts && c < a->parts; c++) {
-        struct oa_gpu_part p = part_arguments(a->part + c);
+        struct oa_gpu_part p = oa_gpu_part_of(a->part + c);
         OA_GPU_GROUPS(d, keep_part, 1, 1, OA_GPU_STRUCT(p), OA_GPU_AT(parts), OA_GPU_LONG(c - 1));
     }
     return parts;
@@ -78,7 +78,7 @@ struct oa_gpu_attention oa_gpu_attention_of(struct oa_device *d, const struct oa
         .key_rows = s->keys,
         .parts = a->parts,
         .more = a->parts > 1 ? keep_parts(d, a) : NULL,
-        .first_part = part_arguments(a->part),
+        .first_part = oa_gpu_part_of(a->part),
     };
     for (int i = 0; i < 4; i++)
         x.parameter[i] = a->support.parameter[i];

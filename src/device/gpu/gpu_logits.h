@@ -57,6 +57,7 @@ struct oa_gpu_attention { /* attention of logits.cl */
 /* POLYNOMIAL of logits.cl, after the normalisers of operations.h. */
 enum { OA_GPU_NORMALISE_POLYNOMIAL = OA_NORMALISE_ENTMAX + 1 };
 
+struct oa_gpu_part oa_gpu_part_of(const struct oa_logits_part *p);
 /* Takes memory where there are several parts. */
 struct oa_gpu_attention oa_gpu_attention_of(struct oa_device *d, const struct oa_logits *a);
 

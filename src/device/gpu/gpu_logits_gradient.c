@@ -38,6 +38,7 @@ static void query_side(struct oa_device *d, const struct oa_logits *a,
 {
     const struct oa_logits_part *p = &a->part[c];
     bool dq = p->kind == OA_PART_DOT && p->dq;
+    const struct oa_gpu_part own = oa_gpu_part_of(p);
     long blocks = oa_blocks(x->queries, OA_GPU_TILE);
     size_t mark = oa_gpu_mark(d);
     struct gradient_wanted g = { .out = dq ? p->dq : NULL, .ld = p->ldq, .part = c };
@@ -55,7 +56,7 @@ static void query_side(struct oa_device *d, const struct oa_logits *a,
     if (g.out || g.forget || g.distances)
         OA_GPU_INDIRECT(d, query_gradient, oa_gpu_query_blocks(x),
                         g.out ? oa_blocks(p->width, OA_GPU_CHUNK) : 1, OA_GPU_STRUCT(*x),
-                        OA_GPU_STRUCT(g));
+                        OA_GPU_STRUCT(g), OA_GPU_STRUCT(own));
     if (g.table)
         add_heads(d, x, 1, x->queries * p->width, 1, g.out, p->dq, p->q_head_stride);
     if (g.distances)
@@ -67,12 +68,14 @@ static void query_side(struct oa_device *d, const struct oa_logits *a,
 
 /* each: of query heads. */
 static void launch_keys(struct oa_device *d, const struct oa_gpu_attention *x,
-                        const struct gradient_wanted *g, long width, bool each)
+                        const struct gradient_wanted *g, const struct oa_logits_part *p, long width,
+                        bool each)
 {
+    const struct oa_gpu_part own = oa_gpu_part_of(p);
     OA_GPU_INDIRECT(d, key_gradient,
                     x->batch * (each ? x->heads : x->key_heads) * oa_gpu_key_tiles(x),
                     g->out ? oa_blocks(width, OA_GPU_CHUNK) : 1, OA_GPU_STRUCT(*x),
-                    OA_GPU_STRUCT(*g), OA_GPU_LONG(each));
+                    OA_GPU_STRUCT(*g), OA_GPU_STRUCT(own), OA_GPU_LONG(each));
 }
 
 /* dk and dbias of part c, and with the first part the sums of columns of dS. */
@@ -97,9 +100,9 @@ static void key_side(struct oa_device *d, const struct oa_logits *a,
         rows.forget = sums.forget;
     }
     if (rows.out)
-        launch_keys(d, x, &rows, p->width, each);
+        launch_keys(d, x, &rows, p, p->width, each);
     if ((sums.bias || sums.forget) && !(rows.out && each))
-        launch_keys(d, x, &sums, 1, true);
+        launch_keys(d, x, &sums, p, 1, true);
     if (rows.table)
         add_heads(d, x, 1, x->keys * p->width, 1, rows.out, p->dk, p->k_head_stride);
     if (sums.bias)
@@ -112,13 +115,14 @@ static void key_side(struct oa_device *d, const struct oa_logits *a,
 static void alpha_side(struct oa_device *d, const struct oa_logits *a,
                        const struct oa_gpu_attention *x, long c)
 {
+    const struct oa_gpu_part own = oa_gpu_part_of(a->part + c);
     long blocks = oa_blocks(x->queries, OA_GPU_TILE);
     size_t mark = oa_gpu_mark(d);
     void *partial = take_heads(d, x, blocks);
     if (!partial)
         return;
-    OA_GPU_INDIRECT(d, alpha_gradient, oa_gpu_query_blocks(x), 1, OA_GPU_STRUCT(*x), OA_GPU_LONG(c),
-                    OA_GPU_AT(partial));
+    OA_GPU_INDIRECT(d, alpha_gradient, oa_gpu_query_blocks(x), 1, OA_GPU_STRUCT(*x),
+                    OA_GPU_STRUCT(own), OA_GPU_AT(partial));
     add_heads(d, x, blocks, 1, 1, partial, oa_real_at(d, a->dalpha, c), a->parts);
     oa_gpu_give_back(d, mark);
 }
@@ -130,6 +134,7 @@ static void fold_side(struct oa_device *d, const struct oa_logits_part *p,
     const struct {
         void *dq, *dk;
     } to = { p->dq, p->dk };
+    const struct oa_gpu_part own = oa_gpu_part_of(p);
     long all = oa_gpu_query_blocks(x), step = oa_min(all, oa_gpu_band_blocks(d, x));
     size_t mark = oa_gpu_mark(d);
     void *rows = oa_gpu_take_reals(d, step * OA_GPU_TILE * x->keys);
@@ -138,7 +143,8 @@ static void fold_side(struct oa_device *d, const struct oa_logits_part *p,
         OA_GPU_INDIRECT(d, gradient_rows, blocks * oa_gpu_key_tiles(x), 1, OA_GPU_STRUCT(*x),
                         OA_GPU_LONG(first), OA_GPU_AT(rows));
         OA_GPU_INDIRECT(d, fold_gradient, blocks * OA_GPU_TILE, 1, OA_GPU_STRUCT(*x),
-                        OA_GPU_LONG(c), OA_GPU_LONG(first), OA_GPU_AT(rows), OA_GPU_STRUCT(to));
+                        OA_GPU_STRUCT(own), OA_GPU_LONG(c), OA_GPU_LONG(first), OA_GPU_AT(rows),
+                        OA_GPU_STRUCT(to));
     }
     oa_gpu_give_back(d, mark);
 }
@@ -172,7 +178,7 @@ static void gradients_of(struct oa_device *d, const struct oa_logits *a,
 {
     if (a->dv)
         launch_keys(d, x, &(struct gradient_wanted){ .part = -1, .out = a->dv, .ld = a->ldv },
-                    x->value_width, false);
+                    a->part, x->value_width, false);
     for (int c = 0; c < a->parts; c++) {
         const struct oa_logits_part *p = &a->part[c];
         query_side(d, a, x, c);
@@ -184,7 +190,8 @@ static void gradients_of(struct oa_device *d, const struct oa_logits *a,
         if (p->kind == OA_PART_TABLE && p->dtable)
             OA_GPU_INDIRECT(d, table_gradient,
                             x->heads * oa_blocks(x->queries, OA_GPU_TILE) * oa_gpu_key_tiles(x), 1,
-                            OA_GPU_STRUCT(*x), OA_GPU_LONG(c), OA_GPU_AT(p->dtable));
+                            OA_GPU_STRUCT(*x), OA_GPU_LONG(c), OA_GPU_LONG(p->table_length),
+                            OA_GPU_AT(p->dtable));
     }
 }
 

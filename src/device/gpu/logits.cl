@@ -85,11 +85,6 @@ KERNEL void keep_part(part p, GLOBAL part *parts, long at)
         parts[at] = p;
 }
 
-FUNCTION part part_of(attention a, long c)
-{
-    return c == 0 ? a.first_part : AT(const part, a.more)[c - 1];
-}
-
 /* ---- visible keys: device/support*.c, key_sets.c ---- */
 
 enum {
@@ -545,26 +540,29 @@ FUNCTION real pair_logit(attention a, place w, part p, long i, long j)
     return p.bias ? AT(const real, p.bias)[w.h * p.bias_head_stride + j] : 0;
 }
 
-/* s = part c of the tile of queries i0 … and keys j0 …, or by_keys the other way round. */
+/* s = a part of the tile of queries i0 … and keys j0 …, or by_keys the other way round. */
 FUNCTION void part_logits(attention a, place w, part p, bool by_keys, long i0, long j0,
-                          LOCAL real *room, real *s)
+                          LOCAL real *tile, LOCAL real *room, real *s)
 {
     for (int e = 0; e < PAIRS; e++)
         s[e] = 0;
     if (p.kind == DOT) {
         operand q = part_queries(a, w, p), k = part_keys(a, w, p);
         add_dots(by_keys ? k : q, by_keys ? j0 : i0, by_keys ? q : k, by_keys ? i0 : j0, room, s);
+        for (int e = 0; e < PAIRS; e++)
+            s[e] *= (real)p.scale;
+        if (!p.bias)
+            return;
     }
-    for (int e = 0; e < PAIRS; e++)
-        s[e] *= p.kind == DOT ? (real)p.scale : 0;
-    if (p.kind == DOT && !p.bias)
-        return;
+#pragma unroll 1
     for (int e = 0; e < PAIRS; e++) {
         long i = i0 + (by_keys ? sum_col(e) : sum_row(e)),
              j = j0 + (by_keys ? sum_row(e) : sum_col(e));
-        if (i < w.queries && j < w.keys)
-            s[e] += pair_logit(a, w, p, i, j);
+        tile[sum_row(e) * PITCH + sum_col(e)] =
+            i < w.queries && j < w.keys ? pair_logit(a, w, p, i, j) : 0;
     }
+    for (int e = 0; e < PAIRS; e++)
+        s[e] += tile[sum_row(e) * PITCH + sum_col(e)];
 }
 
 /* What distances and forgetting add. */
@@ -591,32 +589,46 @@ FUNCTION real added_logit(attention a, place w, long i, long j)
     return sum;
 }
 
-/* s = logits of a tile, as above; where `hide`, −∞ where not visible. */
-FUNCTION void tile_logits(attention a, place w, bool by_keys, long i0, long j0, LOCAL real *room,
-                          real *s)
+/* The logit of a pair whose parts add up to s. */
+FUNCTION real finished_logit(attention a, place w, long i, long j, real s)
 {
-    bool full = tile_is_full(a, w, i0, j0);
-    part_logits(a, w, a.first_part, by_keys, i0, j0, room, s);
+    if (!pair_is_seen(a, w, i, j))
+        return -INFINITY;
+    if (a.distances || a.forget_query)
+        s += added_logit(a, w, i, j);
+    return a.cap > 0 ? (real)a.cap * tanh(s / (real)a.cap) : s;
+}
+
+FUNCTION int sum_at(int e)
+{
+    return sum_row(e) * PITCH + sum_col(e);
+}
+
+/* s = logits of a tile, as above, −∞ where not visible. What takes more than a product is done pair
+ * by pair in `tile`, where a thread meets only its own pairs: registers have no index. */
+FUNCTION void tile_logits(attention a, place w, bool by_keys, long i0, long j0, LOCAL real *tile,
+                          LOCAL real *room, real *s)
+{
+    part_logits(a, w, a.first_part, by_keys, i0, j0, tile, room, s);
     if (a.alpha)
         for (int e = 0; e < PAIRS; e++)
             s[e] *= alpha_of(a, w.h, 0);
     for (long c = 1; c < a.parts; c++) {
         real more[PAIRS], factor = alpha_of(a, w.h, c);
-        part_logits(a, w, part_of(a, c), by_keys, i0, j0, room, more);
+        part_logits(a, w, AT(const part, a.more)[c - 1], by_keys, i0, j0, tile, room, more);
         for (int e = 0; e < PAIRS; e++)
             s[e] += factor * more[e];
     }
-    for (int e = 0; e < PAIRS; e++) {
-        long i = i0 + (by_keys ? sum_col(e) : sum_row(e)),
-             j = j0 + (by_keys ? sum_row(e) : sum_col(e));
-        bool seen = full || pair_is_seen(a, w, i, j);
-        if (seen && (a.distances || a.forget_query))
-            s[e] += added_logit(a, w, i, j);
-        if (a.cap > 0)
-            s[e] = (real)a.cap * tanh(s[e] / (real)a.cap);
-        if (!seen)
-            s[e] = -INFINITY;
-    }
+    if (!a.distances && !a.forget_query && a.cap == 0 && tile_is_full(a, w, i0, j0))
+        return;
+    for (int e = 0; e < PAIRS; e++)
+        tile[sum_at(e)] = s[e];
+#pragma unroll 1
+    for (int e = 0; e < PAIRS; e++)
+        tile[sum_at(e)] = finished_logit(a, w, i0 + (by_keys ? sum_col(e) : sum_row(e)),
+                                         j0 + (by_keys ? sum_row(e) : sum_col(e)), tile[sum_at(e)]);
+    for (int e = 0; e < PAIRS; e++)
+        s[e] = tile[sum_at(e)];
 }
 
 /* ---- weights ---- */
@@ -684,10 +696,52 @@ FUNCTION real kept(attention a, place w, long i, long j)
     return drop(a.drop, (ulong)row * dropout_stride(a.keys) + (ulong)j, 1);
 }
 
+/* Of the pairs of a tile that a thread has: logits become weights; without `known` numbers of rows,
+ * those of 1. */
+FUNCTION void weigh_pairs(attention a, place w, bool by_keys, bool known, long i0, LOCAL real *tile)
+{
+#pragma unroll 1
+    for (int e = 0; e < PAIRS; e++) {
+        long i = i0 + (by_keys ? sum_col(e) : sum_row(e));
+        real logit = tile[sum_at(e)], row = 1;
+        if (logit != -INFINITY && known)
+            row = AT(const real, a.lse)[state_at(a, w, i)];
+        tile[sum_at(e)] = weight_of(a, logit, row);
+    }
+}
+
+/* … are multiplied by what dropout does to them. */
+FUNCTION void drop_pairs(attention a, place w, bool by_keys, long i0, long j0, LOCAL real *tile)
+{
+    if (a.drop.limit >= 4294967296.0)
+        return;
+#pragma unroll 1
+    for (int e = 0; e < PAIRS; e++)
+        if (tile[sum_at(e)] != 0)
+            tile[sum_at(e)] *= kept(a, w, i0 + (by_keys ? sum_col(e) : sum_row(e)),
+                                    j0 + (by_keys ? sum_row(e) : sum_col(e)));
+}
+
+/* … logits become slopes of their weights, 0 where the weight is 0, times that of a soft cap. */
+FUNCTION void slope_pairs(attention a, place w, bool by_keys, long i0, LOCAL real *tile)
+{
+#pragma unroll 1
+    for (int e = 0; e < PAIRS; e++) {
+        long i = i0 + (by_keys ? sum_col(e) : sum_row(e));
+        real logit = tile[sum_at(e)], slope = 0;
+        if (logit != -INFINITY) {
+            real row = AT(const real, a.lse)[state_at(a, w, i)], p = weight_of(a, logit, row),
+                 rest = a.cap > 0 ? logit / (real)a.cap : 0;
+            slope = p == 0 ? 0 : weight_slope(a, logit, p, row) * (1 - rest * rest);
+        }
+        tile[sum_at(e)] = slope;
+    }
+}
+
 FUNCTION void store_tile(real *s, LOCAL real *tile)
 {
     for (int e = 0; e < PAIRS; e++)
-        tile[sum_row(e) * PITCH + sum_col(e)] = s[e];
+        tile[sum_at(e)] = s[e];
     BARRIER;
 }
 
@@ -775,10 +829,9 @@ FUNCTION void store_lse(attention a, place w, long i0, real *lse)
         long at = state_at(a, w, i);
         if (!a.merge)
             AT(real, a.lse)
-            [at] = i < w.queries                ? lse[r]
-                   : a.normaliser == POLYNOMIAL ? 0
-                                                : -INFINITY;
-        else if (i < w.queries && lse[r] != -INFINITY) {
+        [at] = i < w.queries ? lse[r] : a.normaliser == POLYNOMIAL ? 0 : -INFINITY;
+        else if (i < w.queries && lse[r] != -INFINITY)
+        {
             real one = AT(const real, a.lse)[at], top = max(one, lse[r]);
             AT(real, a.lse)[at] = top + log(exp(one - top) + exp(lse[r] - top));
         }
@@ -816,18 +869,18 @@ KERNEL void logits(attention a, long chunk, long lse_chunk)
     for (long j0 = low / TILE * TILE; j0 < high; j0 += TILE) {
         if (tile_is_empty(a, w, i0, j0))
             continue;
-        tile_logits(a, w, false, i0, j0, room, s);
+        tile_logits(a, w, false, i0, j0, tile, room, s);
         if (soft)
             online_softmax(s, room, m, z, sums);
-        for (int e = 0; e < PAIRS; e++) {
-            if (!soft)
-                s[e] = weight_of(a, s[e], m[e / COLS]);
+        for (int e = 0; e < PAIRS; e++)
+            tile[sum_at(e)] = s[e];
+        if (!soft)
+            weigh_pairs(a, w, false, !powers, i0, tile);
+        for (int e = 0; e < PAIRS; e++)
             if (powers)
-                z[e / COLS] += s[e];
-            if (a.drop.limit < 4294967296.0 && s[e] != 0)
-                s[e] *= kept(a, w, i0 + sum_row(e), j0 + sum_col(e));
-        }
-        store_tile(s, tile);
+                z[e / COLS] += tile[sum_at(e)];
+        drop_pairs(a, w, false, i0, j0, tile);
+        BARRIER;
         add_rows(tile, v, j0, from, room, sums);
     }
     row_totals(z, room);
@@ -866,23 +919,21 @@ KERNEL void count_keys(attention a)
     count = group_sum(room, count);
     if (THREAD == 0)
         AT(real, a.lse)
-        [state_at(a, w, i)] = i >= w.queries ? -INFINITY
-                              : count > 0    ? log(count)
-                                             : INFINITY;
+    [state_at(a, w, i)] = i >= w.queries ? -INFINITY : count > 0 ? log(count) : INFINITY;
 }
 
 /* Logits of blocks of queries from `first` on: rows [64·blocks, keys], −∞ where not visible. Group
  * (block, tile of keys). */
 KERNEL void logits_rows(attention a, long first, GLOBAL real *rows)
 {
-    SHARED real room[ROOM];
+    SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.queries + TILE - 1) / TILE, tiles = (a.keys + TILE - 1) / TILE,
          block = first + GROUP(0) / tiles, i0 = block % blocks * TILE, j0 = GROUP(0) % tiles * TILE;
     place w = place_of(a, block / blocks);
     bool empty = tile_is_empty(a, w, i0, j0);
     real s[PAIRS];
     if (!empty)
-        tile_logits(a, w, false, i0, j0, room, s);
+        tile_logits(a, w, false, i0, j0, tile, room, s);
     for (int e = 0; e < PAIRS; e++) {
         long j = j0 + sum_col(e);
         if (j < a.keys)
@@ -922,9 +973,7 @@ KERNEL void row_thresholds(attention a, long first, GLOBAL const real *rows)
     }
     if (THREAD == 0)
         AT(real, a.lse)
-        [state_at(a, w, i)] = i >= w.queries    ? -INFINITY
-                              : top > -INFINITY ? top + tau
-                                                : INFINITY;
+    [state_at(a, w, i)] = i >= w.queries ? -INFINITY : top > -INFINITY ? top + tau : INFINITY;
 }
 
 /* A sink joins a softmax that was made without it, a group has a row (cpu_sink.c). */
@@ -969,60 +1018,55 @@ KERNEL void logits_deltas(attention a)
     AT(real, a.delta)[state_at(a, w, i)] = sum;
 }
 
-/* Logits of a tile of the place become P after dropout. */
-FUNCTION void tile_weights(attention a, place w, bool by_keys, long i0, long j0, real *s)
-{
-    for (int e = 0; e < PAIRS; e++) {
-        long i = i0 + (by_keys ? sum_col(e) : sum_row(e)),
-             j = j0 + (by_keys ? sum_row(e) : sum_col(e));
-        if (s[e] == -INFINITY) {
-            s[e] = 0;
-            continue;
-        }
-        s[e] = weight_of(a, s[e], AT(const real, a.lse)[state_at(a, w, i)]);
-        if (a.drop.limit < 4294967296.0 && s[e] != 0)
-            s[e] *= kept(a, w, i, j);
-    }
-}
-
-/* s = dS of a tile. With above, Σ g dP and Σ g of the rows instead. */
-FUNCTION void tile_gradient(attention a, place w, bool by_keys, long i0, long j0, LOCAL real *room,
-                            real *s, real *above, real *below)
+/* s = dS of a tile: slope·(dP − δ). With above, Σ g dP and Σ g of the rows instead. */
+FUNCTION void tile_gradient(attention a, place w, bool by_keys, long i0, long j0, LOCAL real *tile,
+                            LOCAL real *room, real *s, real *above, real *below)
 {
     operand d_o = rows_of_queries(a, w, a.d_o, a.ldo, a.value_width),
             v = rows_of_keys(a, w, a.v, a.ldv, a.value_width);
-    real dp[PAIRS];
+    bool dropped = a.drop.limit < 4294967296.0, centred = !above && a.normaliser != SIGMOID;
+    real dp[PAIRS], delta[COLS], lse[COLS];
     for (int e = 0; e < PAIRS; e++)
         dp[e] = 0;
-    tile_logits(a, w, by_keys, i0, j0, room, s);
+    tile_logits(a, w, by_keys, i0, j0, tile, room, s);
     add_dots(by_keys ? v : d_o, by_keys ? j0 : i0, by_keys ? d_o : v, by_keys ? i0 : j0, room, dp);
+    for (int r = 0; r < (by_keys ? COLS : ROWS); r++) {
+        long i = i0 + (by_keys ? THREAD % X + X * r : THREAD / X + Y * r);
+        delta[r] = centred && i < w.queries ? AT(const real, a.delta)[state_at(a, w, i)] : 0;
+        lse[r] = i < w.queries ? AT(const real, a.lse)[state_at(a, w, i)] : -INFINITY;
+    }
+    if (a.normaliser <= SINK && a.cap == 0) {
+        for (int e = 0; e < PAIRS; e++) {
+            real row = lse[by_keys ? e % COLS : e / COLS];
+            s[e] = row == -INFINITY ? 0 : exp(s[e] - row);
+        }
+    } else {
+        for (int e = 0; e < PAIRS; e++)
+            tile[sum_at(e)] = s[e];
+        slope_pairs(a, w, by_keys, i0, tile);
+        for (int e = 0; e < PAIRS; e++)
+            s[e] = tile[sum_at(e)];
+    }
+    if (dropped) {
+        for (int e = 0; e < PAIRS; e++)
+            tile[sum_at(e)] = s[e] == 0 ? 0 : 1;
+        drop_pairs(a, w, by_keys, i0, j0, tile);
+        for (int e = 0; e < PAIRS; e++)
+            dp[e] *= tile[sum_at(e)];
+    }
     for (int e = 0; e < PAIRS; e++) {
-        long i = i0 + (by_keys ? sum_col(e) : sum_row(e)),
-             j = j0 + (by_keys ? sum_row(e) : sum_col(e));
-        if (s[e] == -INFINITY) {
-            s[e] = 0;
-            continue;
-        }
-        long at = state_at(a, w, i);
-        real row = AT(const real, a.lse)[at], p = weight_of(a, s[e], row),
-             slope = weight_slope(a, s[e], p, row), rest = s[e] / (real)a.cap;
-        if (p != 0 && a.drop.limit < 4294967296.0)
-            dp[e] *= kept(a, w, i, j);
-        if (above && p != 0) {
-            above[e / COLS] += slope * dp[e];
-            below[e / COLS] += slope;
-        }
-        real delta = above || a.normaliser == SIGMOID ? 0 : AT(const real, a.delta)[at];
-        s[e] = p == 0 ? 0 : slope * (dp[e] - delta);
-        if (a.cap > 0)
-            s[e] *= 1 - rest * rest;
+        if (above) {
+            above[e / COLS] += s[e] == 0 ? 0 : s[e] * dp[e];
+            below[e / COLS] += s[e];
+        } else
+            s[e] = s[e] == 0 ? 0 : s[e] * (dp[e] - delta[by_keys ? e % COLS : e / COLS]);
     }
 }
 
 /* δ of weights whose sum is fixed. Group: 64 rows. */
 KERNEL void weight_deltas(attention a)
 {
-    SHARED real room[ROOM];
+    SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.queries + TILE - 1) / TILE, i0 = GROUP(0) % blocks * TILE;
     place w = place_of(a, GROUP(0) / blocks);
     real s[PAIRS], above[ROWS], below[ROWS];
@@ -1030,7 +1074,7 @@ KERNEL void weight_deltas(attention a)
         above[r] = below[r] = 0;
     for (long j0 = 0; j0 < w.keys; j0 += TILE)
         if (!tile_is_empty(a, w, i0, j0))
-            tile_gradient(a, w, false, i0, j0, room, s, above, below);
+            tile_gradient(a, w, false, i0, j0, tile, room, s, above, below);
     row_totals(above, room);
     row_totals(below, room);
     for (int r = 0; r < ROWS; r++) {
@@ -1110,13 +1154,12 @@ FUNCTION void store_gradient(attention a, wanted g, operand to, long heads, long
 
 /* Group (block, b, h | chunk): dq of a DOT, 64 rows and 128 columns of it, Σ_j dS_ij k_j; the
  * first chunk also has what the launch wants of dS by rows. */
-KERNEL void query_gradient(attention a, wanted g)
+KERNEL void query_gradient(attention a, wanted g, part p)
 {
     SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.queries + TILE - 1) / TILE, block = blocks - 1 - GROUP(0) % blocks,
          head = GROUP(0) / blocks, i0 = block * TILE, from = GROUP(1) * CHUNK;
     place w = place_of(a, head);
-    part p = part_of(a, g.part);
     operand k = part_keys(a, w, p);
     real s[PAIRS], sums[SUMS], totals[ROWS];
     GLOBAL real *distances = AT(real, g.distances) + (head * blocks + block) * g.buckets;
@@ -1130,7 +1173,7 @@ KERNEL void query_gradient(attention a, wanted g)
     for (long j0 = 0; j0 < w.keys; j0 += TILE) {
         if (tile_is_empty(a, w, i0, j0))
             continue;
-        tile_gradient(a, w, false, i0, j0, room, s, 0, 0);
+        tile_gradient(a, w, false, i0, j0, tile, room, s, 0, 0);
         for (int e = 0; e < PAIRS; e++)
             totals[e / COLS] += s[e];
         store_tile(s, tile);
@@ -1155,14 +1198,13 @@ KERNEL void query_gradient(attention a, wanted g)
 /* Group (block, b, head of keys | chunk): 64 rows and 128 columns of Σ_i D_ij dO_i, or of Σ_i dS_ij
  * q_i, over the query heads that share them; of tables, and for what belongs to query heads, each
  * has its own. */
-KERNEL void key_gradient(attention a, wanted g, long each)
+KERNEL void key_gradient(attention a, wanted g, part p, long each)
 {
     SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.keys + TILE - 1) / TILE, j0 = GROUP(0) % blocks * TILE,
          heads = each ? a.heads : a.key_heads, head = GROUP(0) / blocks, n = head % heads,
          from = GROUP(1) * CHUNK, end = 0;
     bool values = g.part < 0;
-    part p = part_of(a, values ? 0 : g.part);
     long width = values ? a.value_width : p.width;
     real s[PAIRS], sums[SUMS], totals[ROWS];
     place w = place_of(a, 0);
@@ -1182,15 +1224,20 @@ KERNEL void key_gradient(attention a, wanted g, long each)
             if (tile_is_empty(a, w, i0, j0))
                 continue;
             if (values) {
-                tile_logits(a, w, true, i0, j0, room, s);
-                tile_weights(a, w, true, i0, j0, s);
-            } else
-                tile_gradient(a, w, true, i0, j0, room, s, 0, 0);
-            for (int e = 0; e < PAIRS; e++) {
-                totals[e / COLS] += s[e];
-                s[e] *= factor;
+                tile_logits(a, w, true, i0, j0, tile, room, s);
+                for (int e = 0; e < PAIRS; e++)
+                    tile[sum_at(e)] = s[e];
+                weigh_pairs(a, w, true, true, i0, tile);
+                drop_pairs(a, w, true, i0, j0, tile);
+                BARRIER;
+            } else {
+                tile_gradient(a, w, true, i0, j0, tile, room, s, 0, 0);
+                for (int e = 0; e < PAIRS; e++) {
+                    totals[e / COLS] += s[e];
+                    s[e] *= factor;
+                }
+                store_tile(s, tile);
             }
-            store_tile(s, tile);
             if (g.out)
                 add_rows(tile, q, i0, from, room, sums);
             BARRIER;
@@ -1212,12 +1259,12 @@ KERNEL void key_gradient(attention a, wanted g, long each)
 }
 
 /* dtable_ij of a part of head h, += α Σ_b dS_ij. Group (tile, h). */
-KERNEL void table_gradient(attention a, long c, GLOBAL real *dtable)
+KERNEL void table_gradient(attention a, long c, long n, GLOBAL real *dtable)
 {
-    SHARED real room[ROOM];
+    SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.queries + TILE - 1) / TILE, tiles = (a.keys + TILE - 1) / TILE,
          h = GROUP(0) / tiles / blocks, i0 = GROUP(0) / tiles % blocks * TILE,
-         j0 = GROUP(0) % tiles * TILE, n = part_of(a, c).table_length;
+         j0 = GROUP(0) % tiles * TILE;
     real s[PAIRS], sums[PAIRS];
     for (int e = 0; e < PAIRS; e++)
         sums[e] = 0;
@@ -1225,7 +1272,7 @@ KERNEL void table_gradient(attention a, long c, GLOBAL real *dtable)
         place w = place_of(a, b * a.heads + h);
         if (tile_is_empty(a, w, i0, j0))
             continue;
-        tile_gradient(a, w, false, i0, j0, room, s, 0, 0);
+        tile_gradient(a, w, false, i0, j0, tile, room, s, 0, 0);
         for (int e = 0; e < PAIRS; e++)
             sums[e] += s[e];
     }
@@ -1237,23 +1284,22 @@ KERNEL void table_gradient(attention a, long c, GLOBAL real *dtable)
 }
 
 /* Σ_ij dS_ij S^c_ij over 64 rows, which a group has: partial [B, H, blocks]. */
-KERNEL void alpha_gradient(attention a, long c, GLOBAL real *partial)
+KERNEL void alpha_gradient(attention a, part p, GLOBAL real *partial)
 {
-    SHARED real room[ROOM], all[GROUP_SIZE];
+    SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.queries + TILE - 1) / TILE, i0 = GROUP(0) % blocks * TILE;
     place w = place_of(a, GROUP(0) / blocks);
-    part p = part_of(a, c);
     real s[PAIRS], own[PAIRS], sum = 0;
     for (long j0 = 0; j0 < w.keys; j0 += TILE) {
         if (tile_is_empty(a, w, i0, j0))
             continue;
-        tile_gradient(a, w, false, i0, j0, room, s, 0, 0);
-        part_logits(a, w, p, false, i0, j0, room, own);
+        tile_gradient(a, w, false, i0, j0, tile, room, s, 0, 0);
+        part_logits(a, w, p, false, i0, j0, tile, room, own);
         for (int e = 0; e < PAIRS; e++)
             if (s[e] != 0)
                 sum += s[e] * own[e];
     }
-    sum = group_sum(all, sum);
+    sum = group_sum(room, sum);
     if (THREAD == 0)
         partial[GROUP(0)] = sum;
 }
@@ -1261,14 +1307,14 @@ KERNEL void alpha_gradient(attention a, long c, GLOBAL real *partial)
 /* dS of blocks of queries from `first` on: rows [64·blocks, keys]. Group (block, tile of keys). */
 KERNEL void gradient_rows(attention a, long first, GLOBAL real *rows)
 {
-    SHARED real room[ROOM];
+    SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.queries + TILE - 1) / TILE, tiles = (a.keys + TILE - 1) / TILE,
          block = first + GROUP(0) / tiles, i0 = block % blocks * TILE, j0 = GROUP(0) % tiles * TILE;
     place w = place_of(a, block / blocks);
     bool empty = tile_is_empty(a, w, i0, j0);
     real s[PAIRS];
     if (!empty)
-        tile_gradient(a, w, false, i0, j0, room, s, 0, 0);
+        tile_gradient(a, w, false, i0, j0, tile, room, s, 0, 0);
     for (int e = 0; e < PAIRS; e++) {
         long j = j0 + sum_col(e);
         if (j < a.keys)
@@ -1282,13 +1328,13 @@ typedef struct {
 
 /* A FOLD of a row, which a group has: dq[p] = α Σ_f dS[f·width + p] k[f], dk[f] = α Σ_p dS[f·width
  * + p] q[p]. */
-KERNEL void fold_gradient(attention a, long c, long first, GLOBAL const real *rows, fold_rows to)
+KERNEL void fold_gradient(attention a, part p, long c, long first, GLOBAL const real *rows,
+                          fold_rows to)
 {
     ulong dq = to.dq, dk = to.dk;
     long blocks = (a.queries + TILE - 1) / TILE, block = first + GROUP(0) / TILE,
          i = block % blocks * TILE + GROUP(0) % TILE;
     place w = place_of(a, block / blocks);
-    part p = part_of(a, c);
     GLOBAL const real *row = rows + GROUP(0) * a.keys;
     operand q = rows_of_queries(a, w, p.q, p.ldq, p.width),
             k = rows_of_queries(a, w, p.k, p.ldk, p.folds);
