@@ -796,26 +796,26 @@ FUNCTION void online_softmax(real *s, LOCAL real *room, real *m, real *z, real *
     }
 }
 
-/* Rows of O: acc·factor; with earlier pieces, of which lse `one` is there, joined by the weights of
- * both. */
-FUNCTION void store_output(attention a, place w, long i0, long from, real *factor, real *lse,
-                           real *sums)
+/* Columns from + 64·half … of O: with earlier pieces, of which lse `one` is there, joined by the
+ * weights of both. lse of this one: [64]. */
+FUNCTION void store_output(attention a, place w, long i0, long from, LOCAL const real *tile,
+                           LOCAL const real *lse)
 {
     operand o = rows_of_queries(a, w, a.o, a.ldo, a.value_width);
-    for (int e = 0; e < SUMS; e++) {
-        long i = i0 + sum_row(e), col = from + sum_col(e),
+#pragma unroll 1
+    for (int e = THREAD; e < TILE * TILE; e += GROUP_SIZE) {
+        long i = i0 + e / TILE, col = from + e % TILE,
              at = row_in_order(a.query_order, i) * a.ldo + col;
-        int r = e % PAIRS / COLS;
+        real x = tile[e / TILE * PITCH + e % TILE], two = lse[e / TILE];
         if (i >= a.queries || col >= a.value_width)
             continue;
         if (!a.merge)
-            store(AT(act, o.x), at, i < w.queries ? sums[e] * factor[r] : 0);
-        else if (i < w.queries && lse[r] != -INFINITY) {
-            real one = AT(const real, a.lse)[state_at(a, w, i)], top = max(one, lse[r]);
-            real both = top + log(exp(one - top) + exp(lse[r] - top));
+            store(AT(act, o.x), at, i < w.queries ? x : 0);
+        else if (i < w.queries && two != -INFINITY) {
+            real one = AT(const real, a.lse)[state_at(a, w, i)], top = max(one, two);
+            real both = top + log(exp(one - top) + exp(two - top));
             store(AT(act, o.x), at,
-                  exp(one - both) * load(AT(const act, o.x), at) +
-                      exp(lse[r] - both) * sums[e] * factor[r]);
+                  exp(one - both) * load(AT(const act, o.x), at) + exp(two - both) * x);
         }
     }
 }
@@ -897,7 +897,18 @@ KERNEL void logits(attention a, long chunk, long lse_chunk)
         } else
             z[r] = 1;
     }
-    store_output(a, w, i0, from, z, m, sums);
+    for (int r = 0; r < ROWS; r++)
+        if (THREAD % X == 0)
+            room[THREAD / X + Y * r] = m[r];
+    for (int e = 0; e < PAIRS; e++)
+        tile[sum_at(e)] = sums[e] * z[e / COLS];
+    BARRIER;
+    store_output(a, w, i0, from, tile, room);
+    BARRIER;
+    for (int e = 0; e < PAIRS; e++)
+        tile[sum_at(e)] = sums[PAIRS + e] * z[e / COLS];
+    BARRIER;
+    store_output(a, w, i0, from + TILE, tile, room);
     BARRIER;
     if (chunk + GROUP(1) == lse_chunk && (soft || powers))
         store_lse(a, w, i0, m);
@@ -1132,24 +1143,39 @@ typedef struct {
     ulong bias; /* real [B, H, keys]: Σ_i dS_ij */
 } wanted;
 
-/* Rows of a gradient: sums·factor in acts, or in reals of the (b,h). */
-FUNCTION void store_gradient(attention a, wanted g, operand to, long heads, long head, long row0,
-                             long rows, long end, long from, long width, real factor, real *sums)
+/* 64 columns of a gradient, as acts, or as reals of the (b,h). */
+FUNCTION void store_columns(attention a, wanted g, operand to, long head, long row0, long rows,
+                            long from, LOCAL const real *tile)
 {
-    (void)heads;
-    for (int e = 0; e < SUMS; e++) {
-        long i = row0 + sum_row(e), col = from + sum_col(e),
+#pragma unroll 1
+    for (int e = THREAD; e < TILE * TILE; e += GROUP_SIZE) {
+        long i = row0 + e / TILE, col = from + e % TILE,
              at = row_in_order(to.order, i) * g.ld + col;
-        real x = i < end ? factor * sums[e] : 0;
-        if (i >= rows || col >= width)
+        real x = i < to.end ? tile[e / TILE * PITCH + e % TILE] : 0;
+        if (i >= rows || col >= to.width)
             continue;
         if (g.table)
-            AT(real, g.out)[(head * rows + i) * width + col] = x;
+            AT(real, g.out)[(head * rows + i) * to.width + col] = x;
         else if (!a.merge)
             store(AT(act, to.x), at, x);
-        else if (i < end)
+        else if (i < to.end)
             store(AT(act, to.x), at, load(AT(const act, to.x), at) + x);
     }
+}
+
+FUNCTION void store_gradient(attention a, wanted g, operand to, long head, long row0, long rows,
+                             long from, real factor, LOCAL real *tile, real *sums)
+{
+    for (int e = 0; e < PAIRS; e++)
+        tile[sum_at(e)] = factor * sums[e];
+    BARRIER;
+    store_columns(a, g, to, head, row0, rows, from, tile);
+    BARRIER;
+    for (int e = 0; e < PAIRS; e++)
+        tile[sum_at(e)] = factor * sums[PAIRS + e];
+    BARRIER;
+    store_columns(a, g, to, head, row0, rows, from + TILE, tile);
+    BARRIER;
 }
 
 /* Group (block, b, h | chunk): dq of a DOT, 64 rows and 128 columns of it, Σ_j dS_ij k_j; the
@@ -1184,9 +1210,8 @@ KERNEL void query_gradient(attention a, wanted g, part p)
         BARRIER;
     }
     if (g.out)
-        store_gradient(a, g, rows_of_queries(a, w, g.table ? a.o : g.out, g.ld, p.width), a.heads,
-                       head, i0, a.queries, w.queries, from, p.width,
-                       alpha_of(a, w.h, g.part) * (real)p.scale, sums);
+        store_gradient(a, g, rows_of_queries(a, w, g.table ? a.o : g.out, g.ld, p.width), head, i0,
+                       a.queries, from, alpha_of(a, w.h, g.part) * (real)p.scale, tile, sums);
     row_totals(totals, room);
     for (int r = 0; r < ROWS; r++) {
         long i = i0 + THREAD / X + Y * r;
@@ -1244,8 +1269,8 @@ KERNEL void key_gradient(attention a, wanted g, part p, long each)
         }
     }
     if (g.out)
-        store_gradient(a, g, rows_of_keys(a, w, g.table ? a.v : g.out, g.ld, width), heads, head,
-                       j0, a.keys, end, from, width, 1, sums);
+        store_gradient(a, g, rows_of_keys(a, w, g.table ? a.v : g.out, g.ld, width), head, j0,
+                       a.keys, from, 1, tile, sums);
     row_totals(totals, room);
     for (int r = 0; r < ROWS; r++) {
         long j = j0 + THREAD / X + Y * r;
