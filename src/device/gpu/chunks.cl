@@ -65,9 +65,11 @@ FUNCTION real squared_feature(chunk_product s, GLOBAL const act *x, long i, long
     return rounded(other < 0 ? y : y * load(x, i + other));
 }
 
-FUNCTION real element_of(chunk_product s, chunk_matrix m, chunk_place p, long row, long col)
+/* Of the matrix that begins at `origin`. */
+FUNCTION real element_of(chunk_product s, chunk_matrix m, chunk_place p, long origin, long row,
+                         long col)
 {
-    long at = origin_of(m, p) + row * m.ld;
+    long at = origin + row * m.ld;
     real x = m.form == REALS  ? AT(const real, m.x)[at + col]
              : m.form == ACTS ? load(AT(const act, m.x), at + col)
                               : squared_feature(s, AT(const act, m.x), at, col);
@@ -80,12 +82,13 @@ FUNCTION real element_of(chunk_product s, chunk_matrix m, chunk_place p, long ro
 FUNCTION void load_tile(chunk_product s, chunk_matrix m, chunk_place p, bool rows, long k0, long k1,
                         long j0, long j1, LOCAL real *to)
 {
-    long real_rows = rows_real(m, p);
+    long real_rows = rows_real(m, p), origin = origin_of(m, p);
     for (int e = THREAD; e < TILE * STEP; e += GROUP_SIZE) {
         int j = rows ? e % TILE : e / STEP, k = rows ? e / TILE : e % STEP;
         long row = rows ? k0 + k : j0 + j, col = rows ? j0 + j : k0 + k;
-        to[k * (TILE + 1) + j] =
-            k0 + k < k1 && j0 + j < j1 && row < real_rows ? element_of(s, m, p, row, col) : 0;
+        to[k * (TILE + 1) + j] = k0 + k < k1 && j0 + j < j1 && row < real_rows
+                                     ? element_of(s, m, p, origin, row, col)
+                                     : 0;
     }
 }
 
@@ -105,9 +108,15 @@ FUNCTION void add_product(chunk_product s, chunk_matrix a, chunk_matrix b, chunk
                 x[r] = left[k * (TILE + 1) + row + 8 * r];
             for (int q = 0; q < COLS; q++)
                 y[q] = right[k * (TILE + 1) + col + 16 * q];
+            if (!ordered || k0 + k <= i0 + row) {
+                for (int r = 0; r < ROWS; r++)
+                    for (int q = 0; q < COLS; q++)
+                        sum[r][q] += x[r] * y[q];
+                continue;
+            }
             for (int r = 0; r < ROWS; r++)
                 for (int q = 0; q < COLS; q++)
-                    sum[r][q] += !ordered || k0 + k <= i0 + row + 8 * r ? x[r] * y[q] : 0;
+                    sum[r][q] += k0 + k <= i0 + row + 8 * r ? x[r] * y[q] : 0;
         }
         BARRIER;
     }
@@ -186,14 +195,14 @@ KERNEL void chunk_products(chunk_product s)
 /* c [n] of each chunk = Σ_i weight_i a_i, over its rows; a thread has a column. */
 KERNEL void chunk_column_sums(chunk_product s, long items, GLOBAL const real *weight)
 {
-    long j = ITEM % s.n, rows;
+    long j = ITEM % s.n;
     real sum = 0;
     if (ITEM >= items * s.n)
         return;
     chunk_place p = place_of(s, ITEM / s.n);
-    rows = least(CHUNK, rows_real(s.a, p));
+    long rows = least(CHUNK, rows_real(s.a, p)), origin = origin_of(s.a, p);
     for (long i = 0; i < rows; i++)
-        sum += (weight ? weight[p.item * CHUNK + i] : 1) * element_of(s, s.a, p, i, j);
+        sum += (weight ? weight[p.item * CHUNK + i] : 1) * element_of(s, s.a, p, origin, i, j);
     AT(real, s.c.x)[origin_of(s.c, p) + j] = sum;
 }
 
@@ -202,13 +211,14 @@ KERNEL void chunk_row_sums(chunk_product s, GLOBAL real *sums)
 {
     SHARED real room[GROUP_SIZE];
     chunk_place p = place_of(s, GROUP(0) / CHUNK);
-    long i = GROUP(0) % CHUNK;
+    long i = GROUP(0) % CHUNK, left = origin_of(s.a, p), right = origin_of(s.b, p),
+         tile = s.own_k ? origin_of(s.own_a, p) : 0;
     real sum = 0, own = 0;
     if (i < rows_real(s.a, p)) {
         for (long k = THREAD; k < s.k; k += GROUP_SIZE)
-            sum += element_of(s, s.a, p, i, k) * element_of(s, s.b, p, 0, k);
+            sum += element_of(s, s.a, p, left, i, k) * element_of(s, s.b, p, right, 0, k);
         for (long k = THREAD; k < s.own_k; k += GROUP_SIZE)
-            own += element_of(s, s.own_a, p, i, k);
+            own += element_of(s, s.own_a, p, tile, i, k);
     }
     sum = group_sum(room, row_number(s.factor, p, i) * sum + own);
     if (THREAD == 0)
@@ -283,15 +293,15 @@ KERNEL void chunk_squares_gradient(chunk_product s, long items, double c0, doubl
     if (ITEM >= items * CHUNK * s.n)
         return;
     chunk_place p = place_of(s, ITEM / s.n / CHUNK);
-    long row = origin_of(s.a, p) + i * s.a.ld, first = row + (c0 != 0),
-         pair = first + (c1 != 0) * s.n + u;
+    long origin = origin_of(s.own_a, p), row = origin_of(s.a, p) + i * s.a.ld,
+         first = row + (c0 != 0), pair = first + (c1 != 0) * s.n + u;
     GLOBAL const real *d = AT(const real, s.a.x);
     if (i < rows_real(s.own_a, p)) {
         if (c1 != 0)
             sum = (real)c1 * d[first + u];
         for (long v = 0; v < s.n; v++) {
             real factor = (real)(v == u ? 2 * c2 : c2 * 1.41421356237309504880);
-            sum += factor * d[pair] * element_of(s, s.own_a, p, i, v);
+            sum += factor * d[pair] * element_of(s, s.own_a, p, origin, i, v);
             pair += v < u ? s.n - 1 - v : 1;
         }
     }

@@ -125,10 +125,25 @@ FUNCTION real inverse_norm(row_map a, long x, LOCAL real *room)
     return 1 / sqrt((a.kind == RMS ? sum / (real)a.width : sum) + (real)a.epsilon);
 }
 
-/* softmax of sign·row into y. */
-FUNCTION void softmax_of(row_map a, long x, long y, real sign, LOCAL real *room)
+/* A group has a row of a head. */
+KERNEL void map_rows(row_map a)
 {
-    real top = -INFINITY, sum = 0;
+    SHARED real room[GROUP_SIZE];
+    long token = GROUP(0) / a.heads, h = GROUP(0) % a.heads, x = token * a.ldx + h * a.width,
+         y = token * a.ldy + h * a.width;
+    real inverse = inverse_norm(a, x, room);
+    for (long j = THREAD; j < a.width; j += GROUP_SIZE)
+        store(AT(act, a.y), y + j,
+              mapped_source(a, x, j) * inverse * (a.gain ? AT(const real, a.gain)[j] : 1));
+}
+
+/* HEDGEHOG: softmax of the row or, GROUP(1) = 1, of the row times −1. */
+KERNEL void hedgehog_rows(row_map a)
+{
+    SHARED real room[GROUP_SIZE];
+    long token = GROUP(0) / a.heads, h = GROUP(0) % a.heads, x = token * a.ldx + h * a.width,
+         y = token * a.ldy + (2 * h + GROUP(1)) * a.width;
+    real sign = GROUP(1) ? -1 : 1, top = -INFINITY, sum = 0;
     for (long j = THREAD; j < a.width; j += GROUP_SIZE)
         top = fmax(top, sign * load(AT(const act, a.x), x + j));
     top = group_max(room, top);
@@ -139,26 +154,11 @@ FUNCTION void softmax_of(row_map a, long x, long y, real sign, LOCAL real *room)
         store(AT(act, a.y), y + j, sum * exp(sign * load(AT(const act, a.x), x + j) - top));
 }
 
-/* A group has a row of a head. */
-KERNEL void map_rows(row_map a)
+KERNEL void hedgehog_rows_gradient(row_map a)
 {
     SHARED real room[GROUP_SIZE];
     long token = GROUP(0) / a.heads, h = GROUP(0) % a.heads, x = token * a.ldx + h * a.width,
-         y = token * a.ldy + h * a.width;
-    if (a.kind == HEDGEHOG) {
-        y += h * a.width;
-        softmax_of(a, x, y, 1, room);
-        softmax_of(a, x, y + a.width, -1, room);
-        return;
-    }
-    real inverse = inverse_norm(a, x, room);
-    for (long j = THREAD; j < a.width; j += GROUP_SIZE)
-        store(AT(act, a.y), y + j,
-              mapped_source(a, x, j) * inverse * (a.gain ? AT(const real, a.gain)[j] : 1));
-}
-
-FUNCTION void hedgehog_gradient(row_map a, long x, long y, LOCAL real *room)
-{
+         y = token * a.ldy + 2 * h * a.width;
     GLOBAL const act *p = AT(const act, a.y), *dy = AT(const act, a.dy);
     real one = 0, two = 0;
     for (long j = THREAD; j < a.width; j += GROUP_SIZE) {
@@ -180,10 +180,6 @@ KERNEL void map_rows_gradient(row_map a)
          y = token * a.ldy + h * a.width;
     GLOBAL const act *dy = AT(const act, a.dy);
     GLOBAL const real *gain = AT(const real, a.gain);
-    if (a.kind == HEDGEHOG) {
-        hedgehog_gradient(a, x, y + h * a.width, room);
-        return;
-    }
     real inverse = inverse_norm(a, x, room), along = 0;
     for (long j = THREAD; j < a.width; j += GROUP_SIZE)
         along += mapped_source(a, x, j) * inverse * load(dy, y + j) * (a.gain ? gain[j] : 1);

@@ -64,7 +64,10 @@ static struct row_map row_map_of(const struct oa_row_map *a)
 void oa_gpu_map_rows(struct oa_device *d, const struct oa_row_map *a)
 {
     struct row_map m = row_map_of(a);
-    OA_GPU_INDIRECT(d, map_rows, a->tokens * a->heads, 1, OA_GPU_STRUCT(m));
+    if (a->kind == OA_ROW_HEDGEHOG)
+        OA_GPU_INDIRECT(d, hedgehog_rows, a->tokens * a->heads, 2, OA_GPU_STRUCT(m));
+    else
+        OA_GPU_INDIRECT(d, map_rows, a->tokens * a->heads, 1, OA_GPU_STRUCT(m));
 }
 
 /* Before the rows, whose gradient may be in the place of dy. */
@@ -86,7 +89,10 @@ void oa_gpu_map_rows_gradient(struct oa_device *d, const struct oa_row_map *a)
     struct row_map m = row_map_of(a);
     if (a->dgain)
         row_gain(d, a, &m);
-    OA_GPU_INDIRECT(d, map_rows_gradient, a->tokens * a->heads, 1, OA_GPU_STRUCT(m));
+    if (a->kind == OA_ROW_HEDGEHOG)
+        OA_GPU_INDIRECT(d, hedgehog_rows_gradient, a->tokens * a->heads, 1, OA_GPU_STRUCT(m));
+    else
+        OA_GPU_INDIRECT(d, map_rows_gradient, a->tokens * a->heads, 1, OA_GPU_STRUCT(m));
 }
 
 /* ---- causal convolutions ---- */

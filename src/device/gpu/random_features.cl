@@ -95,7 +95,9 @@ KERNEL void random_features(random_rows a)
             t = -t;
         top = top >= t ? top : t;
     }
-    top = a.kind <= HYPERBOLIC ? group_max(room, top) : 0;
+    top = group_max(room, top);
+    if (a.kind > HYPERBOLIC)
+        top = 0;
     store_features(a, r, top);
     for (long j = THREAD; j < a.width; j += GROUP_SIZE)
         square += load(AT(const act, a.x), row_place(a, r, a.width) + j) * in_metric(a, r, j);
