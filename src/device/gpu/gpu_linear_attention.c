@@ -409,8 +409,22 @@ static long linear_scratch_of_pair(const struct linear_run *f, bool backward)
     return (chunks + 1) * ((backward ? 2 : 1) * (state + tile) + squares);
 }
 
+/* One token with a state. */
+static void step_linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
+{
+    struct linear_run f = linear_run_of(d, a);
+    OA_GPU_INDIRECT(d, linear_step, a->shape.batch * f.r.key_heads, 1, OA_GPU_STRUCT(f.r),
+                    OA_GPU_AT(a->fq), OA_GPU_LONG(a->ldfq), OA_GPU_AT(a->fk), OA_GPU_LONG(a->ldfk),
+                    OA_GPU_AT(a->v), OA_GPU_LONG(a->ldv), OA_GPU_AT(a->o));
+}
+
 void oa_gpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
 {
+    bool reads_only = a->begun && a->shape.keys == 0; /* cross-attention, after the first token */
+    if (a->state && a->shape.queries == 1 && (a->shape.causal || reads_only) && !a->squared_width) {
+        step_linear_attention(d, a);
+        return;
+    }
     struct linear_run f = linear_run_of(d, a);
     long all = a->shape.batch * a->shape.heads,
          each = oa_gpu_pairs_at_once(d, all, linear_scratch_of_pair(&f, false));

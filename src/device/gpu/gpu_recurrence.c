@@ -374,9 +374,20 @@ static void run_recurrence(struct oa_device *d, const struct oa_recurrence *a, b
     }
 }
 
+static void step_recurrence(struct oa_device *d, const struct oa_recurrence *a)
+{
+    struct recurrence_run f = { .d = d, .a = a, .r = recurrence_rows_for(a) };
+    f.r.pairs = a->shape.batch * a->shape.heads;
+    RECURRENCE_EACH(&f, recurrence_step, f.r.pairs * f.r.width, OA_GPU_STRUCT(f.r), OA_GPU_AT(a->o),
+                    OA_GPU_LONG(a->ldo));
+}
+
 void oa_gpu_recurrence(struct oa_device *d, const struct oa_recurrence *a)
 {
-    run_recurrence(d, a, false);
+    if (a->state && a->shape.queries == 1)
+        step_recurrence(d, a);
+    else
+        run_recurrence(d, a, false);
 }
 
 void oa_gpu_recurrence_gradient(struct oa_device *d, const struct oa_recurrence *a)

@@ -181,7 +181,7 @@ KERNEL void linear_load_state(linear_rows a)
     long size = a.features * a.width + a.features, pair = ITEM / size, e = ITEM % size;
     if (pair < a.pairs)
         AT(real, a.states)
-        [(pair * (a.key_chunks + 1) + a.key_chunks) * size + e] = kept_state(a, pair)[e];
+    [(pair * (a.key_chunks + 1) + a.key_chunks) * size + e] = kept_state(a, pair)[e];
 }
 
 /* And back, by the last of the query heads that share it; its scale comes last. */
@@ -196,4 +196,53 @@ KERNEL void linear_keep_state(linear_rows a)
             AT(const real, a.states)[(pair * (a.key_chunks + 1) + a.key_chunks) * size + e];
     else
         kept_state(a, pair)[e] = a.seen ? AT(const real, a.seen)[(pair + 1) * rows - 1] : 0;
+}
+
+/* One token with a state, as in decoding: the recurrence itself (cpu_linear_step.c). A group has a
+ * head of keys and the query heads that read it. */
+KERNEL void linear_step(linear_rows a, GLOBAL const act *fq, long ldfq, GLOBAL const act *fk,
+                        long ldfk, GLOBAL const act *v, long ldv, GLOBAL act *o)
+{
+    SHARED real room[GROUP_SIZE];
+    long b = GROUP(0) / a.key_heads, n = GROUP(0) % a.key_heads, r = a.features,
+         size = r * a.width + r, sharing = a.heads / a.key_heads;
+    GLOBAL real *state = AT(real, a.state) + GROUP(0) * (size + 1);
+    real before = a.begun ? state[size] : -INFINITY, after = before, share = a.begun ? 1 : 0,
+         weight = 0;
+    if (a.keys > 0) {
+        real own = a.key_scale ? AT(const real, a.key_scale)[GROUP(0)] : 0;
+        after = fmax(before, own);
+        share = a.begun ? exp(before - after) : 0;
+        weight = exp(own - after);
+    }
+    BARRIER;
+    for (long e = THREAD; e < size; e += GROUP_SIZE) {
+        long c = e < r * a.width ? e / a.width : e - r * a.width;
+        real more = 0;
+        if (a.keys > 0)
+            more = weight * load(fk, b * ldfk + n * r + c);
+        if (a.keys > 0 && e < r * a.width)
+            more *= load(v, b * ldv + n * a.width + e % a.width);
+        state[e] = (a.begun ? share * state[e] : 0) + more;
+    }
+    if (THREAD == 0)
+        state[size] = after;
+    BARRIER;
+    for (long h = n * sharing; h < (n + 1) * sharing; h++) {
+        real sum = 0;
+        for (long c = THREAD; c < r; c += GROUP_SIZE)
+            sum += load(fq, b * ldfq + h * r + c) * state[r * a.width + c];
+        double epsilon = a.epsilon;
+        if (a.query_scale)
+            epsilon *= exp(-(double)AT(const real, a.query_scale)[b * a.heads + h] - (double)after);
+        real den = (real)guarded(a.policy, epsilon, (double)group_sum(room, sum));
+        if (THREAD == 0)
+            AT(real, a.den)[b * a.heads + h] = den;
+        for (long j = THREAD; j < a.width; j += GROUP_SIZE) {
+            sum = 0;
+            for (long c = 0; c < r; c++)
+                sum += load(fq, b * ldfq + h * r + c) * state[c * a.width + j];
+            store(o, b * a.ldo + h * a.width + j, den == 0 ? 0 : sum / den);
+        }
+    }
 }

@@ -123,7 +123,7 @@ KERNEL void recurrence_channel_pairs(recurrence_rows a)
     AT(real, a.pairs_of)[ITEM] = pair;
     if (a.beta_logits)
         AT(real, a.key_pairs)
-        [ITEM] = j < i ? -AT(const real, a.beta)[item * CHUNK + i] * key_pair : 0;
+    [ITEM] = j < i ? -AT(const real, a.beta)[item * CHUNK + i] * key_pair : 0;
 }
 
 /* ---- the delta rule: a chunk after the other. A group has some columns of V of a (b,h); a thread
@@ -426,4 +426,35 @@ KERNEL void recurrence_move_state(recurrence_rows a, long back)
         *kept = *last;
     else
         *last = *kept;
+}
+
+/* One token with a state, as in decoding: the recurrence itself. A thread has a column of V. */
+KERNEL void recurrence_step(recurrence_rows a, GLOBAL act *o, long ldo)
+{
+    long pair = ITEM / a.width, j = ITEM % a.width, r = a.features;
+    if (pair >= a.pairs)
+        return;
+    GLOBAL real *state = AT(real, a.state) + (a.first + pair) * r * a.width + j;
+    GLOBAL const act *q = AT(const act, a.q) + token_place(a, pair, 0, a.ldq, r),
+                     *k = AT(const act, a.k) + token_place(a, pair, 0, a.ldk, r);
+    bool there = real_rows(a, pair) > 0;
+    real decay = exp(log_decay_of(a, pair, 0, 0)), known = 0, sum = 0, u = 0;
+    for (long c = 0; c < r; c++) {
+        if (a.decay == DECAY_CHANNEL)
+            decay = exp(log_decay_of(a, pair, 0, c));
+        real s = a.begun ? decay * state[c * a.width] : 0;
+        state[c * a.width] = s;
+        if (a.beta_logits && there)
+            known += load(k, c) * s;
+    }
+    if (there)
+        u = load(AT(const act, a.v), token_place(a, pair, 0, a.ldv, a.width) + j) - known;
+    if (a.beta_logits && there)
+        u *= sigmoid(load(AT(const act, a.beta_logits), token_place(a, pair, 0, a.ld_beta, 1)));
+    for (long c = 0; there && c < r; c++) {
+        real s = state[c * a.width] + load(k, c) * u;
+        state[c * a.width] = s;
+        sum += (real)a.scale * load(q, c) * s;
+    }
+    store(o, token_place(a, pair, 0, ldo, a.width) + j, sum);
 }
