@@ -4,8 +4,10 @@
  * in the host's memory. An operation is done on the device and by the CPU on the mirrors; then the
  * device's memory is fetched and compared, and gets what the mirrors have. In f64 all numbers are
  * doubles, or integers that are the same in both, so that every word can be compared as a double
- * without knowing what is where. In f32 and bf16 the device computes alone. What nobody wrote is
- * NaN. */
+ * without knowing what is where. In f32 and bf16 the device computes alone, or, with
+ * oa_compared_guards, the CPU after it: 64 bytes in a row that it leaves as they were (a tensor
+ * begins at a multiple of 64) the device must leave too. So must all leave the zones around an
+ * allocation. What nobody wrote is NaN. */
 #include "compared.h"
 
 #include <math.h>
@@ -13,10 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANGES = 4096, MAX_DEVICES = 64 };
+enum { MAX_RANGES = 4096, MAX_DEVICES = 64, ZONE = 1024, ZONE_BYTE = 0xa5, LINE = 64 };
+
+bool oa_compared_guards;
 
 struct range {
-    char *memory, *mirror, *fetched;
+    char *memory, *mirror, *fetched, *before; /* before: with guards, what the device had */
     size_t bytes;
 };
 
@@ -66,14 +70,15 @@ static void *allocate(struct oa_device *d, size_t bytes)
 {
     struct compared *m = compared_of(d);
     size_t whole = (bytes + 8) / 8 * 8; /* one byte more, so that the end is inside */
-    char *memory = m->ops->allocate(d, whole);
+    char *memory = m->ops->allocate(d, whole + 2 * ZONE);
     if (!memory || m->ranges == MAX_RANGES)
         return NULL;
-    struct range r = { memory, malloc(whole), malloc(whole), whole };
+    m->ops->fill(d, whole + 2 * ZONE, ZONE_BYTE, memory);
+    struct range r = { memory + ZONE, malloc(whole), malloc(whole), malloc(whole), whole };
     memset(r.mirror, 0xff, whole);
-    m->ops->upload(d, whole, r.mirror, memory);
+    m->ops->upload(d, whole, r.mirror, r.memory);
     m->range[m->ranges++] = r;
-    return memory;
+    return r.memory;
 }
 
 static void release(struct oa_device *d, void *memory)
@@ -83,10 +88,11 @@ static void release(struct oa_device *d, void *memory)
         if (m->range[i].memory == memory) {
             free(m->range[i].mirror);
             free(m->range[i].fetched);
+            free(m->range[i].before);
             m->range[i] = m->range[--m->ranges];
             break;
         }
-    m->ops->release(d, memory);
+    m->ops->release(d, memory ? (char *)memory - ZONE : NULL);
 }
 
 static enum oa_error open_compared(struct oa_device *d)
@@ -149,6 +155,60 @@ static void compare(struct oa_device *d, const char *name)
     }
 }
 
+/* ---- guards ---- */
+
+static void check_zones(struct oa_device *d, const char *name)
+{
+    struct compared *m = compared_of(d);
+    char zone[ZONE], right[ZONE];
+    memset(right, ZONE_BYTE, ZONE);
+    for (int i = 0; i < 2 * m->ranges; i++) {
+        const struct range *r = m->range + i / 2;
+        m->ops->download(d, ZONE, i % 2 ? r->memory + r->bytes : r->memory - ZONE, zone);
+        if (memcmp(zone, right, ZONE) == 0)
+            continue;
+        fprintf(stderr, "operation %s wrote %s an allocation of %zu bytes\n", name,
+                i % 2 ? "after" : "before", r->bytes);
+        abort();
+    }
+}
+
+/* The mirrors get what the device has. */
+static void begin_guarded(struct oa_device *d)
+{
+    struct compared *m = compared_of(d);
+    for (int i = 0; i < m->ranges; i++) {
+        m->ops->download(d, m->range[i].bytes, m->range[i].memory, m->range[i].before);
+        memcpy(m->range[i].mirror, m->range[i].before, m->range[i].bytes);
+    }
+}
+
+/* After both: the device changed no line that the CPU left. */
+static void end_guarded(struct oa_device *d, const char *name)
+{
+    struct compared *m = compared_of(d);
+    for (int i = 0; i < m->ranges && !oa_status(d->context); i++) {
+        struct range *r = m->range + i;
+        m->ops->download(d, r->bytes, r->memory, r->fetched);
+        for (size_t at_byte = 0; at_byte < r->bytes; at_byte += LINE) {
+            size_t n = r->bytes - at_byte < LINE ? r->bytes - at_byte : LINE;
+            if (memcmp(r->mirror + at_byte, r->before + at_byte, n) ||
+                memcmp(r->fetched + at_byte, r->before + at_byte, n) == 0)
+                continue;
+            fprintf(stderr,
+                    "operation %s changed bytes %zu to %zu of %zu, which the CPU's leaves\n", name,
+                    at_byte, at_byte + n - 1, r->bytes);
+            abort();
+        }
+    }
+    check_zones(d, name);
+}
+
+static bool is_f64(const struct oa_device *d)
+{
+    return d->numbers.precision == OA_PRECISION_F64;
+}
+
 /* ---- the table ---- */
 
 #include "translated.h"
@@ -174,27 +234,33 @@ static void compare(struct oa_device *d, const char *name)
     static void compared_##name parameters                                                         \
     {                                                                                              \
         void(*on_cpu) parameters = on_cpu_##name;                                                  \
+        bool guarded = oa_compared_guards && !is_f64(d);                                           \
+        if (guarded)                                                                               \
+            begin_guarded(d);                                                                      \
         compared_of(d)->ops->name arguments;                                                       \
-        if (d->numbers.precision != OA_PRECISION_F64)                                              \
+        if (!guarded && !is_f64(d))                                                                \
             return;                                                                                \
         on_cpu arguments;                                                                          \
-        compare(d, #name);                                                                         \
+        (guarded ? end_guarded : compare)(d, #name);                                               \
     }
 #define OA_ASK(type, name, parameters, arguments)                                                  \
     static type compared_##name parameters                                                         \
     {                                                                                              \
         type(*on_cpu) parameters = on_cpu_##name;                                                  \
+        bool guarded = oa_compared_guards && !is_f64(d);                                           \
+        if (guarded)                                                                               \
+            begin_guarded(d);                                                                      \
         type from_device = compared_of(d)->ops->name arguments;                                    \
-        if (d->numbers.precision != OA_PRECISION_F64)                                              \
+        if (!guarded && !is_f64(d))                                                                \
             return from_device;                                                                    \
         type from_cpu = on_cpu arguments;                                                          \
-        compare(d, #name);                                                                         \
-        if (!alike((double)from_cpu, (double)from_device)) {                                       \
+        (guarded ? end_guarded : compare)(d, #name);                                               \
+        if (!guarded && !alike((double)from_cpu, (double)from_device)) {                           \
             fprintf(stderr, "operation %s returns %.17g, the CPU's %.17g\n", #name,                \
                     (double)from_device, (double)from_cpu);                                        \
             abort();                                                                               \
         }                                                                                          \
-        return from_cpu;                                                                           \
+        return guarded ? from_device : from_cpu;                                                   \
     }
 #define OA_REQUIRED_OPERATIONS
 #include "device/operations.def"

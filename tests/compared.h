@@ -6,6 +6,9 @@
 
 #include "device/device.h"
 
+/* In f32 and bf16 too, memory that the CPU's operation leaves is checked to be left. */
+extern bool oa_compared_guards;
+
 /* oa_open on this device; tests are built with this in place of oa_open. */
 oa_context *oa_compared_open(const struct oa_settings *settings);
 /* The same, of the OpenCL device alone, which each operation waits for. */

@@ -50,7 +50,7 @@ KERNEL void head_gate(gated_heads a)
     long cols = a.heads * a.width, i = ITEM / cols, j = ITEM % cols;
     if (i >= a.rows)
         return;
-    real z = load(AT(const act, a.z), a.each ? i * a.heads + j / a.width : ITEM);
+    real z = load(AT(const act, a.z), a.each ? i * a.heads + quotient(j, a.width) : ITEM);
     real v = load(AT(const act, a.x), i * a.ldx + j);
     store(AT(act, a.y), i * a.ldy + j, (a.swish ? v * z : v) * sigmoid(z));
 }
@@ -72,7 +72,7 @@ KERNEL void channel_gate_gradient(gated_heads a)
 KERNEL void head_gate_gradient(gated_heads a)
 {
     SHARED real room[GROUP_SIZE];
-    long i = GROUP(0) / a.heads, h = GROUP(0) % a.heads;
+    long i = quotient(GROUP(0), a.heads), h = GROUP(0) - i * a.heads;
     long x = i * a.ldx + h * a.width, y = i * a.ldy + h * a.width;
     real s = sigmoid(load(AT(const act, a.z), GROUP(0))), sum = 0;
     for (long c = THREAD; c < a.width; c += GROUP_SIZE) {
@@ -96,16 +96,17 @@ typedef struct {
 
 KERNEL void repeat_heads(repeated_heads a)
 {
-    long cols = a.heads * a.width, i = ITEM / cols, h = ITEM % cols / a.width, c = ITEM % a.width;
-    if (i < a.rows)
-        AT(act, a.y)
-    [ITEM] = AT(const act, a.x)[i * a.ldx + h * a.key_heads / a.heads * a.width + c];
+    long cols = a.heads * a.width, i = quotient(ITEM, cols), j = ITEM - i * cols;
+    if (i >= a.rows)
+        return;
+    long h = quotient(j, a.width), n = quotient(h * a.key_heads, a.heads);
+    AT(act, a.y)[ITEM] = AT(const act, a.x)[i * a.ldx + n * a.width + j - h * a.width];
 }
 
 KERNEL void repeat_heads_gradient(repeated_heads a)
 {
-    long cols = a.key_heads * a.width, i = ITEM / cols, j = ITEM % cols;
-    long each = a.heads / a.key_heads, n = j / a.width, c = j % a.width;
+    long cols = a.key_heads * a.width, i = quotient(ITEM, cols), j = ITEM - i * cols;
+    long each = a.heads / a.key_heads, n = quotient(j, a.width), c = j - n * a.width;
     real sum = 0;
     if (i >= a.rows)
         return;

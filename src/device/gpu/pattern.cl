@@ -220,8 +220,8 @@ FUNCTION void carry(fixed_pattern a, long at, prefix_sums s)
 
 KERNEL void run_sums(fixed_pattern a)
 {
-    long cols = a.heads * a.values, col = ITEM % cols, chunk = ITEM / cols % a.chunks,
-         b = ITEM / cols / a.chunks;
+    long cols = a.heads * a.values, run = quotient(ITEM, cols), col = ITEM - run * cols,
+         b = quotient(run, a.chunks), chunk = run - b * a.chunks;
     prefix_sums s = { 0, 0, 0, 0 };
     if (b >= a.batch)
         return;
@@ -283,8 +283,8 @@ FUNCTION double pattern_row(fixed_pattern a, long b, long col, long n, long i, p
 
 KERNEL void pattern_rows(fixed_pattern a)
 {
-    long cols = a.heads * a.values, col = ITEM % cols, chunk = ITEM / cols % a.chunks,
-         b = ITEM / cols / a.chunks;
+    long cols = a.heads * a.values, run = quotient(ITEM, cols), col = ITEM - run * cols,
+         b = quotient(run, a.chunks), chunk = run - b * a.chunks;
     prefix_sums s = { 0, 0, 0, 0 }, before;
     if (b >= a.batch)
         return;

@@ -5,15 +5,17 @@
 KERNEL void select_rows(long rows, long cols, long length, GLOBAL const int *lengths,
                         GLOBAL const act *x, long ldx, GLOBAL act *y, long ldy)
 {
-    long i = ITEM / cols, j = ITEM % cols;
-    if (i < rows)
-        y[i * ldy + j] = i % length < real_length(lengths, i / length, length) ? x[i * ldx + j] : 0;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols;
+    if (i >= rows)
+        return;
+    long b = quotient(i, length);
+    y[i * ldy + j] = i - b * length < real_length(lengths, b, length) ? x[i * ldx + j] : 0;
 }
 
 KERNEL void scale_columns(long rows, long cols, GLOBAL const real *factor, GLOBAL const act *x,
                           long ldx, GLOBAL act *y, long ldy)
 {
-    long i = ITEM / cols, j = ITEM % cols;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols;
     if (i < rows)
         store(y, i * ldy + j, factor[j] * load(x, i * ldx + j));
 }
@@ -36,7 +38,7 @@ KERNEL void scale_columns_gradient(long rows, long cols, long run, GLOBAL const 
 KERNEL void choose_rows(long count, long cols, GLOBAL const int *index, GLOBAL const act *x,
                         GLOBAL act *y)
 {
-    long i = ITEM / cols, j = ITEM % cols;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols;
     if (i < count)
         y[ITEM] = x[index[i] * cols + j];
 }
@@ -44,7 +46,7 @@ KERNEL void choose_rows(long count, long cols, GLOBAL const int *index, GLOBAL c
 KERNEL void choose_rows_gradient(long count, long cols, GLOBAL const int *index,
                                  GLOBAL const act *dy, GLOBAL act *dx)
 {
-    long i = ITEM / cols, j = ITEM % cols;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols;
     if (i < count)
         dx[index[i] * cols + j] = dy[ITEM];
 }
@@ -70,18 +72,18 @@ KERNEL void mean_rows(long length, long cols, GLOBAL const int *lengths, GLOBAL 
 KERNEL void mean_rows_gradient(long rows, long length, long cols, GLOBAL const int *lengths,
                                GLOBAL const act *dy, GLOBAL act *dx)
 {
-    long i = ITEM / cols, j = ITEM % cols, b = i / length;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols, b = quotient(i, length);
     if (i >= rows)
         return;
     long averaged = real_length(lengths, b, length);
-    store(dx, ITEM, i % length < averaged ? load(dy, b * cols + j) / (real)averaged : 0);
+    store(dx, ITEM, i - b * length < averaged ? load(dy, b * cols + j) / (real)averaged : 0);
 }
 
 /* ---- gates ---- */
 
 KERNEL void gate(long rows, long cols, GLOBAL const act *x, GLOBAL act *y)
 {
-    long i = ITEM / cols, j = ITEM % cols, at = 2 * i * cols + j;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols, at = 2 * i * cols + j;
     if (i < rows)
         store(y, ITEM, load(x, at) * sigmoid(load(x, at + cols)));
 }
@@ -89,7 +91,7 @@ KERNEL void gate(long rows, long cols, GLOBAL const act *x, GLOBAL act *y)
 KERNEL void gate_gradient(long rows, long cols, GLOBAL const act *x, GLOBAL const act *dy,
                           GLOBAL act *dx)
 {
-    long i = ITEM / cols, j = ITEM % cols, at = 2 * i * cols + j;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols, at = 2 * i * cols + j;
     if (i >= rows)
         return;
     real v = load(x, at), s = sigmoid(load(x, at + cols)), d = load(dy, ITEM);
@@ -102,7 +104,7 @@ KERNEL void gate_gradient(long rows, long cols, GLOBAL const act *x, GLOBAL cons
 KERNEL void mask_rows(long rows, long cols, GLOBAL const int *high, GLOBAL const real *x,
                       GLOBAL act *y)
 {
-    long i = ITEM / cols, j = ITEM % cols;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols;
     if (i < rows)
         store(y, ITEM, j < high[i] ? x[ITEM] : 0);
 }
@@ -110,7 +112,7 @@ KERNEL void mask_rows(long rows, long cols, GLOBAL const int *high, GLOBAL const
 KERNEL void mask_rows_gradient(long rows, long cols, GLOBAL const int *high, GLOBAL const real *dy,
                                GLOBAL real *dx)
 {
-    long i = ITEM / cols, j = ITEM % cols;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols;
     if (i < rows && j < high[i])
         dx[ITEM] += dy[ITEM];
 }
@@ -118,9 +120,9 @@ KERNEL void mask_rows_gradient(long rows, long cols, GLOBAL const int *high, GLO
 KERNEL void add_position_bias(long rows, long cols, long length, GLOBAL const real *bias,
                               GLOBAL act *y, long ldy)
 {
-    long i = ITEM / cols, j = ITEM % cols;
+    long i = quotient(ITEM, cols), j = ITEM - i * cols;
     if (i < rows)
-        store(y, i * ldy + j, load(y, i * ldy + j) + bias[i % length]);
+        store(y, i * ldy + j, load(y, i * ldy + j) + bias[i - quotient(i, length) * length]);
 }
 
 /* A group has a position: all its rows. */
@@ -149,8 +151,9 @@ typedef struct {
 /* A thread has a pair of numbers. */
 KERNEL void rotate_rows(rotated_rows a)
 {
-    long half_width = a.turned / 2, pair = ITEM % half_width, h = ITEM / half_width % a.heads;
-    long i = ITEM / half_width / a.heads, angle = i % a.length * half_width + pair;
+    long half_width = a.turned / 2, each = quotient(ITEM, half_width),
+         pair = ITEM - each * half_width, i = quotient(each, a.heads), h = each - i * a.heads,
+         angle = (i - quotient(i, a.length) * a.length) * half_width + pair;
     if (i >= a.tokens)
         return;
     GLOBAL act *x = AT(act, a.x);

@@ -32,8 +32,9 @@ FUNCTION LOCAL real *chain_factor(transformed_rows a, GLOBAL const real *numbers
         x[e] *= numbers[i * a.width + e % width];
     BARRIER;
     for (int step = unit; step < width; step *= 2) {
+        uint inverse = 0xffffffffu / (uint)step + 1; /* p / step is the high word of p·inverse */
         for (int p = THREAD; p < n / 2; p += GROUP_SIZE) {
-            int at = p / step * 2 * step + p % step;
+            int block = step == 1 ? p : (int)MULTIPLY_HIGH((uint)p, inverse), at = p + block * step;
             real u = x[at], v = x[at + step];
             x[at] = u + v;
             x[at + step] = u - v;
@@ -105,7 +106,7 @@ KERNEL void transform_gradient(transformed_rows a)
 
 KERNEL void wide_rows_in(transformed_rows a, GLOBAL real *x)
 {
-    long r = ITEM / a.width;
+    long r = quotient(ITEM, a.width);
     if (r < a.rows)
         x[ITEM] = load(AT(const act, a.x), r * a.ldx + ITEM % a.width);
 }
@@ -113,7 +114,7 @@ KERNEL void wide_rows_in(transformed_rows a, GLOBAL real *x)
 KERNEL void wide_rows_out(transformed_rows a, long h, GLOBAL const real *x)
 {
     GLOBAL const real *numbers = chain_numbers(a, h);
-    long r = ITEM / a.out, l = ITEM % a.out;
+    long r = quotient(ITEM, a.out), l = ITEM - r * a.out;
     if (r >= a.rows)
         return;
     long col = (long)numbers[a.columns_at + l];
@@ -124,7 +125,7 @@ KERNEL void wide_rows_out(transformed_rows a, long h, GLOBAL const real *x)
 /* x: zeros before. */
 KERNEL void wide_gradient_in(transformed_rows a, long h, GLOBAL real *x)
 {
-    long r = ITEM / a.out, l = ITEM % a.out;
+    long r = quotient(ITEM, a.out), l = ITEM - r * a.out;
     if (r < a.rows)
         x[r * a.width + (long)chain_numbers(a, h)[a.columns_at + l]] =
             load(AT(const act, a.dy), r * a.ldy + h * a.out + l);
@@ -134,7 +135,7 @@ KERNEL void wide_gradient_in(transformed_rows a, long h, GLOBAL real *x)
 KERNEL void wide_gradient_sum(transformed_rows a, long h, long last, GLOBAL const real *x,
                               GLOBAL real *sum)
 {
-    long r = ITEM / a.width, c = ITEM % a.width;
+    long r = quotient(ITEM, a.width), c = ITEM - r * a.width;
     if (r >= a.rows)
         return;
     real s = (h ? sum[ITEM] : 0) + chain_numbers(a, h)[c] * x[ITEM];
@@ -151,7 +152,7 @@ KERNEL void wide_diagonal(transformed_rows a, long h, long i, GLOBAL real *x)
 
 KERNEL void wide_butterflies(transformed_rows a, long step, GLOBAL real *x)
 {
-    long at = ITEM / step * 2 * step + ITEM % step;
+    long at = ITEM + quotient(ITEM, step) * step;
     if (ITEM >= a.rows * a.width / 2)
         return;
     real u = x[at], v = x[at + step];
