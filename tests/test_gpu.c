@@ -203,7 +203,7 @@ static double distance(const char *x, const char *y)
 static const char *const attentions[] = {
     "pattern(start):1 | pattern(left):1 | gaussian:1 | softmax:1 ; lightconv",
     "linear(map=identity, decay=channel, gate=swish) ; softmax(qk=hd3)",
-    "mixer ; performer + dynamicconv",
+    "mixer ; performer:2 | dynamicconv:2",
 };
 enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
@@ -213,7 +213,11 @@ static void the_same_bits_again(void **state)
     need_driver();
     for (int a = 0; a < ATTENTIONS; a++)
         for (int bf16 = 0; bf16 < 2; bf16++) {
-            struct job job = { "test_gpu_a", attentions[a], bf16 ? "bf16" : "f32", "4", ON_OPENCL };
+            struct job job = { .folder = "test_gpu_a",
+                               .attention = attentions[a],
+                               .precision = bf16 ? "bf16" : "f32",
+                               .steps = "4",
+                               .where = ON_OPENCL };
             double first = train(job);
             job.folder = "test_gpu_b";
             job.threads = 1;
@@ -230,7 +234,11 @@ static void a_hundred_steps_are_those_of_the_cpu(void **state)
     need_driver();
     for (int a = 0; a < ATTENTIONS; a++)
         for (int bf16 = 0; bf16 < 2; bf16++) {
-            struct job job = { "test_gpu_a", attentions[a], bf16 ? "bf16" : "f32", "100", ON_CPU };
+            struct job job = { .folder = "test_gpu_a",
+                               .attention = attentions[a],
+                               .precision = bf16 ? "bf16" : "f32",
+                               .steps = "100",
+                               .where = ON_CPU };
             double cpu = train(job);
             job.folder = "test_gpu_b";
             job.where = ON_OPENCL;
@@ -247,7 +255,11 @@ static void a_kill_changes_no_bit(void **state)
 {
     (void)state;
     need_driver();
-    struct job job = { "test_gpu_a", attentions[0], "f32", "60", ON_OPENCL };
+    struct job job = { .folder = "test_gpu_a",
+                       .attention = attentions[0],
+                       .precision = "f32",
+                       .steps = "60",
+                       .where = ON_OPENCL };
     double whole = train(job);
     job.folder = "test_gpu_b";
     assert_int_equal(system("rm -rf test_gpu_b"), 0);
@@ -269,7 +281,11 @@ static void a_run_goes_on_on_another_device(void **state)
     (void)state;
     need_driver();
     for (int bf16 = 0; bf16 < 2; bf16++) {
-        struct job job = { "test_gpu_a", attentions[0], bf16 ? "bf16" : "f32", "20", ON_CPU };
+        struct job job = { .folder = "test_gpu_a",
+                           .attention = attentions[0],
+                           .precision = bf16 ? "bf16" : "f32",
+                           .steps = "20",
+                           .where = ON_CPU };
         double halfway = train(job);
         job.steps = "40";
         assert_int_equal(system("rm -rf test_gpu_b; cp -r test_gpu_a test_gpu_b"), 0);
@@ -291,7 +307,11 @@ static void no_byte_is_written_beside_a_tensor(void **state)
     for (int a = 0; a < ATTENTIONS; a++) {
         const char *const precisions[] = { "f32", "bf16" };
         for (int p = 0; p < 2; p++)
-            train((struct job){ "test_gpu_a", attentions[a], precisions[p], "2", GUARDED_OPENCL });
+            train((struct job){ .folder = "test_gpu_a",
+                                .attention = attentions[a],
+                                .precision = precisions[p],
+                                .steps = "2",
+                                .where = GUARDED_OPENCL });
     }
 }
 
