@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loop over subjects and attentions, and the record of their results. */
 #include "verify/verify.h"
+#include "base/concurrent.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -313,10 +314,9 @@ static enum oa_error open_other_threads(struct oa_proof *p)
 {
     for (int i = 0; i < 2; i++) {
         int threads = i ? oa_thread_count(p->context) + 2 : 1;
-        p->other_threads[i] = oa_open(&(struct oa_settings){
-            .threads = threads, .isa = oa_isa_name(oa_context_isa(p->context)) });
-        if (!p->other_threads[i] || oa_thread_count(p->other_threads[i]) != threads)
-            return oa_fail(p->context, OA_NO_MEMORY, "out of memory for %d threads", threads);
+        p->other_threads[i] = oa_context_clone(p->context, threads, NULL, NULL);
+        if (!p->other_threads[i])
+            return oa_status(p->context);
     }
     return OA_OK;
 }
