@@ -245,7 +245,7 @@ static void a_hundred_steps_are_those_of_the_cpu(void **state)
             double gpu = train(job), apart = distance("test_gpu_a", "test_gpu_b");
             print_message("%s, %s: loss %.9g on the CPU, %.9g on the device, weights %.2g apart\n",
                           attentions[a], job.precision, cpu, gpu, apart);
-            assert_true(fabs(cpu - gpu) <= (bf16 ? 2e-2 : 1e-5) * cpu);
+            assert_true(fabs(cpu - gpu) <= (bf16 ? 5e-3 : 1e-5) * cpu);
             assert_true(apart <= (bf16 ? 5e-2 : 1e-4));
         }
 }
@@ -295,7 +295,7 @@ static void a_run_goes_on_on_another_device(void **state)
         job.where = ON_OPENCL;
         double moved = train(job);
         assert_true(cpu < halfway);
-        assert_true(fabs(cpu - moved) <= (bf16 ? 2e-2 : 1e-5) * cpu);
+        assert_true(fabs(cpu - moved) <= (bf16 ? 5e-3 : 1e-5) * cpu);
         assert_true(distance("test_gpu_a", "test_gpu_b") <= (bf16 ? 5e-2 : 1e-4));
     }
 }
