@@ -302,6 +302,12 @@ oa_context *oa_compared_open(const struct oa_settings *settings)
 #define OA_REQUIRED_OPERATIONS
 #include "device/operations.def"
 
+static enum oa_error open_waiting(struct oa_device *d)
+{
+    enum oa_error e = oa_device_opencl.open(d);
+    return e ? e : oa_device_cpu.open(d);
+}
+
 static void close_waiting(struct oa_device *d)
 {
     oa_device_opencl.close(d);
@@ -320,7 +326,7 @@ static void release_waiting(struct oa_device *d, void *memory)
 
 static const struct oa_device_ops waiting_device = {
     .name = "waiting",
-    .open = open_compared,
+    .open = open_waiting,
     .close = close_waiting,
     .allocate = allocate_waiting,
     .release = release_waiting,
