@@ -164,7 +164,7 @@ static void sink_side(struct oa_device *d, const struct oa_logits *a,
 
 /* ---- all of them ---- */
 
-static void make_deltas(struct oa_device *d, const struct oa_gpu_attention *x)
+static void find_row_deltas(struct oa_device *d, const struct oa_gpu_attention *x)
 {
     if (x->normaliser == OA_NORMALISE_SPARSEMAX || x->normaliser == OA_NORMALISE_ENTMAX)
         OA_GPU_INDIRECT(d, weight_deltas, oa_gpu_query_blocks(x), 1, OA_GPU_STRUCT(*x));
@@ -203,7 +203,7 @@ void oa_gpu_attend_gradient(struct oa_device *d, const struct oa_logits *a,
     x->delta = take_heads(d, x, x->queries);
     if (!x->delta)
         return;
-    make_deltas(d, x);
+    find_row_deltas(d, x);
     if (oa_gpu_pieces_wanted(a))
         for (int number = 0; oa_gpu_piece(a, x, number, &piece); number++)
             gradients_of(d, a, &piece);
