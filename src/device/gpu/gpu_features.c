@@ -20,7 +20,7 @@ void oa_gpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree,
 
 /* ---- positions as angles ---- */
 
-struct placed_rows { /* of features.cl */
+struct gpu_placed_rows { /* of features.cl */
     long tokens, length, heads, width, first;
     double limit;
     const void *x;
@@ -32,14 +32,14 @@ struct placed_rows { /* of features.cl */
 void oa_gpu_place(struct oa_device *d, long tokens, long length, long heads, long width, long first,
                   double limit, const void *x, void *y)
 {
-    struct placed_rows a = { tokens, length, heads, width, first, limit, x, y, NULL, NULL };
+    struct gpu_placed_rows a = { tokens, length, heads, width, first, limit, x, y, NULL, NULL };
     OA_GPU_INDIRECT(d, place, oa_blocks(tokens * heads * width, OA_GPU_GROUP), 1, OA_GPU_STRUCT(a));
 }
 
 void oa_gpu_place_gradient(struct oa_device *d, long tokens, long length, long heads, long width,
                            long first, double limit, const void *x, const void *dy, void *dx)
 {
-    struct placed_rows a = { tokens, length, heads, width, first, limit, x, NULL, dy, dx };
+    struct gpu_placed_rows a = { tokens, length, heads, width, first, limit, x, NULL, dy, dx };
     OA_GPU_INDIRECT(d, place_gradient, oa_blocks(tokens * heads * width, OA_GPU_GROUP), 1,
                     OA_GPU_STRUCT(a));
 }

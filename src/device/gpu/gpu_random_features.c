@@ -35,7 +35,7 @@ static struct random_rows random_rows_of(const struct oa_random_features *a)
 }
 
 /* The matrix Ω of each (b,h). */
-static struct oa_chunk_matrix fitted_omega(const struct oa_random_features *a)
+static struct oa_chunk_matrix gpu_fitted_omega(const struct oa_random_features *a)
 {
     long size = a->count * a->width;
     return (struct oa_chunk_matrix){ .x = a->omega,
@@ -75,8 +75,8 @@ static struct oa_chunk_matrix tokens_by_head(const struct oa_random_features *a)
 }
 
 /* rows Ωᵀ into u, or backward du Ω into the products. */
-static void multiply_omega(struct oa_device *d, const struct oa_random_features *a,
-                           const struct random_rows *r, long rows)
+static void multiply_device_omega(struct oa_device *d, const struct oa_random_features *a,
+                                  const struct random_rows *r, long rows)
 {
     bool backward = r->dx != NULL;
     if (!a->each) {
@@ -99,7 +99,7 @@ static void multiply_omega(struct oa_device *d, const struct oa_random_features 
                                   .n = backward ? a->width : a->count,
                                   .k = backward ? a->count : a->width,
                                   .scale = 1,
-                                  .b = fitted_omega(a) };
+                                  .b = gpu_fitted_omega(a) };
     p.b.turned = !backward;
     p.a = backward ? rows_by_head(a, r->du, OA_CHUNK_ACTS, a->count) : tokens_by_head(a);
     p.c = backward ? rows_by_head(a, r->products, OA_CHUNK_REALS, a->width)
@@ -111,7 +111,7 @@ static void forward_rows(struct oa_device *d, const struct oa_random_features *a
                          struct random_rows *r, long rows)
 {
     r->u = oa_gpu_take_reals(d, rows * a->count);
-    multiply_omega(d, a, r, rows);
+    multiply_device_omega(d, a, r, rows);
     OA_GPU_INDIRECT(d, random_features, rows, 1, OA_GPU_STRUCT(*r));
 }
 
@@ -122,7 +122,7 @@ static void backward_rows(struct oa_device *d, const struct oa_random_features *
     r->sums = oa_gpu_take_reals(d, rows);
     r->products = oa_gpu_take_reals(d, rows * a->width);
     OA_GPU_INDIRECT(d, random_features_gradient, rows, 1, OA_GPU_STRUCT(*r));
-    multiply_omega(d, a, r, rows);
+    multiply_device_omega(d, a, r, rows);
     OA_GPU_INDIRECT(d, random_features_input, oa_blocks(rows * a->width, OA_GPU_GROUP), 1,
                     OA_GPU_STRUCT(*r), OA_GPU_LONG(rows));
 }

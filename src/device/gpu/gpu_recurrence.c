@@ -115,7 +115,7 @@ static void take_recurrence_operands(struct recurrence_run *f)
 }
 
 /* P, and −A, where all columns have the same decay. */
-static void head_pairs(const struct recurrence_run *f)
+static void recurrence_head_pairs(const struct recurrence_run *f)
 {
     const struct recurrence_rows *r = &f->r;
     struct oa_chunk_product p = recurrence_product(f, CHUNK, CHUNK, r->features);
@@ -154,7 +154,7 @@ static void open_recurrence(struct recurrence_run *f)
     if (r->decay == OA_DECAY_CHANNEL)
         RECURRENCE_EACH(f, recurrence_channel_pairs, f->items * CHUNK * CHUNK, OA_GPU_STRUCT(f->r));
     else
-        head_pairs(f);
+        recurrence_head_pairs(f);
     if (r->beta_logits) {
         OA_GPU_INDIRECT(f->d, recurrence_delta_states,
                         r->pairs * oa_blocks(r->width, DELTA_COLUMNS), 1, OA_GPU_STRUCT(*r));
@@ -210,7 +210,7 @@ static void take_recurrence_gradients(struct recurrence_run *f)
 }
 
 /* dS after chunks; dv, and dR with the gradient of β. */
-static void value_gradients(const struct recurrence_run *f, struct oa_chunk_matrix d_o)
+static void recurrence_value_gradients(const struct recurrence_run *f, struct oa_chunk_matrix d_o)
 {
     enum { DELTA_COLUMNS = 16 }; /* of recurrence.cl */
     const struct recurrence_rows *r = &f->r;
@@ -263,7 +263,7 @@ static void pair_gradients(const struct recurrence_run *f, struct oa_chunk_matri
 }
 
 /* What the states on both sides give to dq, dk on the left and on the right. */
-static void state_gradients(const struct recurrence_run *f, struct oa_chunk_matrix d_o)
+static void recurrence_state_products(const struct recurrence_run *f, struct oa_chunk_matrix d_o)
 {
     const struct recurrence_rows *r = &f->r;
     struct oa_chunk_matrix state = oa_chunk_turned(recurrence_state_of(f, r->states)),
@@ -284,7 +284,7 @@ static void state_gradients(const struct recurrence_run *f, struct oa_chunk_matr
 }
 
 /* And what the pairs add to them. */
-static void head_pair_gradients(const struct recurrence_run *f)
+static void recurrence_pair_products(const struct recurrence_run *f)
 {
     const struct recurrence_rows *r = &f->r;
     long n = r->features;
@@ -308,13 +308,13 @@ static void recurrence_run_backward(struct recurrence_run *f)
     take_recurrence_gradients(f);
     struct oa_chunk_matrix d_o = recurrence_tokens(f, f->a->d_o, f->a->ldo, r->width);
     long elements = f->items * CHUNK * r->features;
-    value_gradients(f, d_o);
+    recurrence_value_gradients(f, d_o);
     pair_gradients(f, d_o);
-    state_gradients(f, d_o);
+    recurrence_state_products(f, d_o);
     if (r->decay == OA_DECAY_CHANNEL)
         RECURRENCE_EACH(f, recurrence_channel_gradients, elements, OA_GPU_STRUCT(f->r));
     else
-        head_pair_gradients(f);
+        recurrence_pair_products(f);
     if (f->a->d_rate || r->d_decay_logits)
         RECURRENCE_EACH(f, recurrence_decay_sums, f->items * r->features, OA_GPU_STRUCT(f->r));
     RECURRENCE_EACH(f, recurrence_store, elements, OA_GPU_STRUCT(f->r));
