@@ -91,15 +91,23 @@ def optimizer_of(model):
     return torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99), eps=1e-8, fused=True)
 
 
+def wait_for(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
 def time_steps(step, options):
-    """Seconds of each step but the first."""
+    """Seconds of each step but the first ones: a card's compiler and libraries need a few."""
     clock = CLOCKS[options.clock]
+    warm = 5 if options.device == "cuda" else 1
     seconds = []
-    for _ in range(options.steps + 1):
+    for _ in range(options.steps + warm):
+        wait_for(options.device)
         start = clock()
         step()
+        wait_for(options.device)
         seconds.append(clock() - start)
-    return seconds[1:]
+    return seconds[warm:]
 
 
 def print_row(name, options, seconds, tokens):
@@ -116,14 +124,14 @@ def print_row(name, options, seconds, tokens):
 def train_model(options):
     """Training steps of one of the presets in main()."""
     shape = options.shape
-    model = Decoder(**shape)
+    model = Decoder(**shape).to(options.device)
     parameters = sum(p.numel() for p in model.parameters())
     run = torch.compile(model) if options.compile else model
     optimizer = optimizer_of(model)
-    tokens = torch.randint(shape["vocabulary"], (options.batch, shape["context"] + 1))
+    tokens = torch.randint(shape["vocabulary"], (options.batch, shape["context"] + 1), device=options.device)
 
     def step():
-        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
             loss = run(tokens[:, :-1], tokens[:, 1:])
         optimizer.zero_grad()
         loss.backward()
@@ -137,12 +145,12 @@ def train_model(options):
 def run_layer(options):
     """One attention layer forward and backward, as `orthant bench` runs it: gradients of weights and input."""
     dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
-    layer = Attention(options.width, options.heads).to(dtype)
+    layer = Attention(options.width, options.heads).to(options.device, dtype)
     run = torch.compile(layer) if options.compile else layer
     for length in options.lengths:
         shape = (max(1, options.tokens // length), length, options.width)
-        x = torch.randn(shape, dtype=dtype, requires_grad=True)
-        gradient = torch.randn(shape, dtype=dtype)
+        x = torch.randn(shape, dtype=dtype, device=options.device, requires_grad=True)
+        gradient = torch.randn(shape, dtype=dtype, device=options.device)
 
         def step():
             layer.zero_grad()
@@ -166,6 +174,7 @@ def parse_arguments():
     common.add_argument("--precision", choices=("f32", "bf16"), default="f32")
     common.add_argument("--threads", type=int, default=os.cpu_count())
     common.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: time of all threads")
+    common.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     common.add_argument("--compile", action="store_true", help="with torch.compile")
     parser = argparse.ArgumentParser(description="PyTorch at the work of docs/benchmarks.md")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -196,7 +205,8 @@ def main():
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
     how = "torch.compile" if options.compile else "eager"
-    print(f"PyTorch {torch.__version__}, {how}, {options.threads} threads, {options.clock} time", flush=True)
+    where = torch.cuda.get_device_name() if options.device == "cuda" else f"{options.threads} threads"
+    print(f"PyTorch {torch.__version__}, {how}, {where}, {options.clock} time", flush=True)
     options.run(options)
 
 

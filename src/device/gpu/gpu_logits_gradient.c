@@ -72,10 +72,14 @@ static void launch_keys(struct oa_device *d, const struct oa_gpu_attention *x,
                         bool each)
 {
     const struct oa_gpu_part own = oa_gpu_part_of(p);
-    OA_GPU_INDIRECT(d, key_gradient,
-                    x->batch * (each ? x->heads : x->key_heads) * oa_gpu_key_tiles(x),
-                    g->out ? oa_blocks(width, OA_GPU_CHUNK) : 1, OA_GPU_STRUCT(*x),
-                    OA_GPU_STRUCT(*g), OA_GPU_STRUCT(own), OA_GPU_LONG(each));
+    oa_gpu_launch(d, g->part < 0 ? OA_GPU_KERNEL_value_gradient : OA_GPU_KERNEL_key_gradient,
+                  &(struct oa_gpu_launch){
+                      .groups = { x->batch * (each ? x->heads : x->key_heads) * oa_gpu_key_tiles(x),
+                                  g->out ? oa_blocks(width, OA_GPU_CHUNK) : 1, 1 },
+                      .threads = OA_GPU_GROUP,
+                      .indirect = true,
+                      OA_GPU_ARGUMENTS(OA_GPU_STRUCT(*x), OA_GPU_STRUCT(*g), OA_GPU_STRUCT(own),
+                                       OA_GPU_LONG(each)) });
 }
 
 /* dk and dbias of part c, and with the first part the sums of columns of dS. */

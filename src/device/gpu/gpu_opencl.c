@@ -70,6 +70,8 @@ struct opencl {
 #define OPENCL_POINTER(name, result, parameters) result(*name) parameters;
     OPENCL_FUNCTIONS(OPENCL_POINTER)
     cl_handle device, context, queue;
+    bool processor; /* programs are not optimised: PoCL takes minutes for one that is, and a
+                       processor has the CPU device for speed */
     void *allocation[MAX_ALLOCATIONS]; /* for kernels that are given addresses in structs */
     int allocations;
 };
@@ -138,7 +140,7 @@ static void opencl_facts(struct opencl *cl, struct oa_gpu_facts *facts)
     cl->clGetDeviceInfo(cl->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     snprintf(facts->driver, sizeof facts->driver, "%.60s, driver %.50s", version, driver);
     facts->memory = memory;
-    facts->processor = type & CL_DEVICE_TYPE_CPU;
+    facts->processor = cl->processor = type & CL_DEVICE_TYPE_CPU;
 }
 
 /* What the kernels need and a device may lack. */
@@ -289,7 +291,9 @@ static void *opencl_compile(void *state, oa_context *c, const char *name, int pa
     p->program =
         cl->clCreateProgramWithSource(cl->context, (uint32_t)parts + 1, all, NULL, &status);
     if (opencl_check(c, status, "clCreateProgramWithSource") &&
-        cl->clBuildProgram(p->program, 1, &cl->device, "-cl-std=CL3.0", NULL, NULL))
+        cl->clBuildProgram(p->program, 1, &cl->device,
+                           cl->processor ? "-cl-std=CL3.0 -cl-opt-disable" : "-cl-std=CL3.0", NULL,
+                           NULL))
         report_opencl_log(c, cl, p->program, name);
     return p;
 }

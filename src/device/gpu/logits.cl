@@ -1223,13 +1223,12 @@ KERNEL void query_gradient(attention a, wanted g, part p)
 /* Group (block, b, head of keys | chunk): 64 rows and 128 columns of Σ_i D_ij dO_i, or of Σ_i dS_ij
  * q_i, over the query heads that share them; of tables, and for what belongs to query heads, each
  * has its own. */
-KERNEL void key_gradient(attention a, wanted g, part p, long each)
+FUNCTION void gradient_of_keys(attention a, wanted g, part p, long each, bool values,
+                               LOCAL real *tile, LOCAL real *room)
 {
-    SHARED real tile[TILE * PITCH], room[ROOM];
     long blocks = (a.keys + TILE - 1) / TILE, j0 = GROUP(0) % blocks * TILE,
          heads = each ? a.heads : a.key_heads, head = GROUP(0) / blocks, n = head % heads,
          from = GROUP(1) * CHUNK, end = 0;
-    bool values = g.part < 0;
     long width = values ? a.value_width : p.width;
     real s[PAIRS], sums[SUMS], totals[ROWS];
     place w = place_of(a, 0);
@@ -1281,6 +1280,19 @@ KERNEL void key_gradient(attention a, wanted g, part p, long each)
         if (g.forget && j < end)
             AT(real, g.forget)[(w.b * a.forget_key_rows + j) * a.heads + w.h] -= totals[r];
     }
+}
+
+KERNEL void key_gradient(attention a, wanted g, part p, long each)
+{
+    SHARED real tile[TILE * PITCH], room[ROOM];
+    gradient_of_keys(a, g, p, each, false, tile, room);
+}
+
+/* Apart from key_gradient: with a barrier on one side of a branch PoCL cannot compile a kernel. */
+KERNEL void value_gradient(attention a, wanted g, part p, long each)
+{
+    SHARED real tile[TILE * PITCH], room[ROOM];
+    gradient_of_keys(a, g, p, each, true, tile, room);
 }
 
 /* dtable_ij of a part of head h, += α Σ_b dS_ij. Group (tile, h). */
