@@ -120,7 +120,7 @@ static bool alike(double x, double y)
 {
     if (memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y)) || x == y)
         return true;
-    return fabs(x - y) <= 1e-9 * (fabs(x) + fabs(y)) + 1e-10;
+    return fabs(x - y) <= 1e-9 * (fabs(x) + fabs(y)) + 1e-9;
 }
 
 static _Noreturn void differs(const char *name, const struct range *r, size_t at_byte)

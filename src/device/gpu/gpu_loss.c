@@ -5,10 +5,13 @@
 
 #include <math.h>
 
-enum { LOGITS_AT_ONCE = 1L << 28 }; /* elements */
+enum {
+    LOGITS_AT_ONCE = 1L << 28, /* elements */
+    ROW_MULTIPLE = 64 /* rows of logits begin at multiples: matrix units read no others at speed */
+};
 
 struct logit_rows { /* of loss.cl */
-    long vocabulary;
+    long vocabulary, ld;
     double cap, smoothing, scale;
     const void *bias, *target, *value, *logits;
     void *dlogits, *loss;
@@ -17,14 +20,14 @@ struct logit_rows { /* of loss.cl */
 static void loss_gradients(struct oa_device *d, const struct oa_linear_loss *a, long first,
                            long rows, const void *dlogits)
 {
-    long v = a->vocabulary, w = a->width;
-    oa_gpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w },
+    long v = a->vocabulary, w = a->width, ld = oa_round_up(v, ROW_MULTIPLE);
+    oa_gpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = ld, .ldb = w, .ldc = w },
                 dlogits, a->w, oa_act_at(d, a->dx, first * w));
     oa_gpu_gemm(d,
                 &(struct oa_gemm){ .m = v,
                                    .n = w,
                                    .k = rows,
-                                   .lda = v,
+                                   .lda = ld,
                                    .ldb = w,
                                    .ldc = w,
                                    .ta = true,
@@ -32,24 +35,25 @@ static void loss_gradients(struct oa_device *d, const struct oa_linear_loss *a, 
                                    .accumulate = true },
                 dlogits, oa_act_at(d, a->x, first * w), a->dw);
     if (a->dbias)
-        oa_gpu_column_sums(d, rows, v, dlogits, v, a->dbias);
+        oa_gpu_column_sums(d, rows, v, dlogits, ld, a->dbias);
 }
 
 /* loss: the device's doubles [a->rows]. */
 static void loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows,
                        void *loss)
 {
-    long v = a->vocabulary, w = a->width;
-    void *logits = oa_gpu_take_reals(d, rows * v),
-         *dlogits = a->dx ? oa_gpu_take_acts(d, rows * v) : NULL;
+    long v = a->vocabulary, w = a->width, ld = oa_round_up(v, ROW_MULTIPLE);
+    void *logits = oa_gpu_take_reals(d, rows * ld),
+         *dlogits = a->dx ? oa_gpu_take_acts(d, rows * ld) : NULL;
     if (!logits || (a->dx && !dlogits))
         return;
     oa_gpu_gemm(
         d,
         &(struct oa_gemm){
-            .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
+            .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = ld, .tb = true, .real_out = true },
         oa_act_at(d, a->x, first * w), a->w, logits);
     struct logit_rows r = { .vocabulary = v,
+                            .ld = ld,
                             .cap = a->cap,
                             .smoothing = a->smoothing,
                             .scale = a->scale,

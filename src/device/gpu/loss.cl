@@ -3,7 +3,7 @@
  * linear_loss). A group has a row. */
 
 typedef struct {
-    long vocabulary;
+    long vocabulary, ld;
     double cap, smoothing, scale;
     ulong bias, target, value, logits, dlogits, loss;
 } logit_rows;
@@ -23,17 +23,17 @@ FUNCTION real slope_of(logit_rows a, real z)
 
 FUNCTION void square_loss(logit_rows a, long row)
 {
-    double error = (double)logit_of(a, row, 0) - AT(const double, a.value)[row];
+    double error = (double)logit_of(a, row * a.ld, 0) - AT(const double, a.value)[row];
     AT(double, a.loss)[row] = error * error;
     if (a.dlogits)
-        store(AT(act, a.dlogits), row, (real)(2 * a.scale * error));
+        store(AT(act, a.dlogits), row * a.ld, (real)(2 * a.scale * error));
 }
 
 KERNEL void loss_rows(logit_rows a)
 {
     SHARED double sums[GROUP_SIZE];
     SHARED real tops[GROUP_SIZE];
-    long row = GROUP(0), n = a.vocabulary, at = row * n;
+    long row = GROUP(0), n = a.vocabulary, at = row * a.ld;
     int target = a.value ? 0 : AT(const int, a.target)[row];
     GLOBAL act *to = AT(act, a.dlogits);
     if (target < 0) {
