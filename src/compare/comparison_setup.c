@@ -3,6 +3,7 @@
  * in a comparison, or would weaken its verdicts; entries and baseline; limits on seeds and time.
  * Also the metadata recorded next to the runs. */
 #include "compare/comparison_session.h"
+#include "device/device_list.h"
 #include "train/average.h"
 
 #include <math.h>
@@ -127,11 +128,13 @@ static char *machine_json(oa_context *c)
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     struct oa_kernels k;
     oa_kernels_init(&k, OA_PRECISION_F32, oa_context_isa(c), cpu);
-    json_t *o =
-        json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:s, s:s}", "processor", cpu->name, "cores",
-                  cpu->cores, "threads", oa_thread_count(c), "isa", oa_isa_name(oa_context_isa(c)),
-                  "products", k.gemm_name ? k.gemm_name : "", "memory", (json_int_t)cpu->memory,
-                  "orthant", oa_version(), "date", date);
+    char device[OA_DEVICE_LABEL];
+    oa_device_label(c, device);
+    json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:I, s:s, s:s}", "device",
+                          device[0] ? device : "cpu", "processor", cpu->name, "cores", cpu->cores,
+                          "threads", oa_thread_count(c), "isa", oa_isa_name(oa_context_isa(c)),
+                          "products", k.gemm_name ? k.gemm_name : "", "memory",
+                          (json_int_t)cpu->memory, "orthant", oa_version(), "date", date);
     char *text = json_dumps(o, 0), *copy = text ? oa_copy_text(c, text) : NULL;
     free(text);
     json_decref(o);

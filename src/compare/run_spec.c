@@ -4,20 +4,25 @@
 #include "base/folder_lock.h"
 #include "compare/jobs.h"
 #include "compare/run_items.h"
+#include "device/device_list.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
 
 /* ---- the machine ---- */
 
-/* What rounds: "processor, instruction set, onednn 2.6.3 avx512_core", the last where matrix
- * products are not made by the kernels of that set alone. Older programs did not write it: the
- * first *before characters are what they wrote. */
+/* What rounds: "cuda:0, NVIDIA H200", or "processor, instruction set, onednn 2.6.3 avx512_core",
+ * the last where matrix products are not made by the kernels of that set alone. Older programs did
+ * not write it: the first *before characters are what they wrote. */
 static int print_arithmetic(oa_context *c, enum oa_precision precision, char out[OA_MACHINE],
                             int *before)
 {
     const char *isa = oa_isa_name(oa_context_isa(c));
+    char device[OA_DEVICE_LABEL];
     struct oa_kernels k;
+    oa_device_label(c, device);
+    if (device[0])
+        return *before = snprintf(out, OA_MACHINE, "%s", device);
     oa_kernels_init(&k, precision, oa_context_isa(c), oa_context_cpu(c));
     int n = *before = snprintf(out, OA_MACHINE, "%.100s, %s", oa_context_cpu(c)->name, isa);
     if (k.gemm_name && strcmp(k.gemm_name, isa) != 0)

@@ -20,6 +20,7 @@ static bool look_at(oa_context *c, const struct oa_gpu_driver *driver, int index
     oa_context *trial = oa_context_clone(c, 1, no_message, NULL);
     struct oa_gpu_facts facts = { .memory = 0 };
     const char *sentence = "";
+    *out = (struct oa_listed_device){ .memory = 0 };
     if (!trial)
         return false;
     void *state = driver->open(trial, index, &facts);
@@ -65,4 +66,18 @@ void oa_device_auto(oa_context *c, enum oa_device_kind *kind, int *number)
             *number = i;
             return;
         }
+}
+
+void oa_device_label(oa_context *c, char out[OA_DEVICE_LABEL])
+{
+    enum oa_device_kind kind = oa_context_device_kind(c);
+    int number = oa_context_device_number(c);
+    struct oa_listed_device found;
+    if (kind == OA_DEVICE_AUTO)
+        oa_device_auto(c, &kind, &number);
+    out[0] = 0;
+    if (kind != OA_DEVICE_CPU) {
+        look_at(c, kind == OA_DEVICE_CUDA ? &oa_gpu_cuda : &oa_gpu_opencl, number, &found);
+        snprintf(out, OA_DEVICE_LABEL, "%s, %.120s", found.name, found.card);
+    }
 }

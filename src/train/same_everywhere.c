@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether the ranks of a cluster do the same work: what affects the bits of a run is compared with
  * that of the first rank, files by their content: paths may differ from host to host. */
+#include "device/device_list.h"
 #include "kernels/kernels.h"
 #include "train/fingerprint.h"
 
@@ -41,10 +42,12 @@ static enum oa_error fill_identity(oa_context *c, const struct oa_options *o,
     struct oa_origin origin;
     struct oa_digest test = oa_workload_side(w, OA_TEST).digest;
     OA_TRY(oa_origin_of(c, w, &origin));
+    char device[OA_DEVICE_LABEL];
+    oa_device_label(c, device);
     oa_kernels_init(&k, o->train_precision, oa_context_isa(c), oa_context_cpu(c));
     const char *values[LINES] = { oa_version(),
                                   gnu_get_libc_version(),
-                                  oa_isa_name(oa_context_isa(c)),
+                                  device[0] ? device : oa_isa_name(oa_context_isa(c)),
                                   k.gemm_name ? k.gemm_name : "",
                                   o->cluster_mixed ? "any" : oa_context_cpu(c)->name,
                                   origin.training_text.hex,

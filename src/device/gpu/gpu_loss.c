@@ -15,6 +15,8 @@ struct logit_rows { /* of loss.cl */
     double cap, smoothing, scale;
     const void *bias, *target, *value, *logits;
     void *dlogits, *loss;
+    double soft_cap, hard, soft;
+    const void *soft_bias, *teacher;
 };
 
 static void loss_gradients(struct oa_device *d, const struct oa_linear_loss *a, long first,
@@ -38,6 +40,22 @@ static void loss_gradients(struct oa_device *d, const struct oa_linear_loss *a, 
         oa_gpu_column_sums(d, rows, v, dlogits, ld, a->dbias);
 }
 
+/* Rows first … of x [·, k] times w [n, k] transposed; real [rows, ld]. */
+static void make_logits(struct oa_device *d, const void *x, const void *w, long first, long rows,
+                        long n, long k, long ld, void *logits)
+{
+    oa_gpu_gemm(d,
+                &(struct oa_gemm){ .m = rows,
+                                   .n = n,
+                                   .k = k,
+                                   .lda = k,
+                                   .ldb = k,
+                                   .ldc = ld,
+                                   .tb = true,
+                                   .real_out = true },
+                oa_act_at(d, x, first * k), w, logits);
+}
+
 /* loss: the device's doubles [a->rows]. */
 static void loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows,
                        void *loss)
@@ -47,11 +65,12 @@ static void loss_block(struct oa_device *d, const struct oa_linear_loss *a, long
          *dlogits = a->dx ? oa_gpu_take_acts(d, rows * ld) : NULL;
     if (!logits || (a->dx && !dlogits))
         return;
-    oa_gpu_gemm(
-        d,
-        &(struct oa_gemm){
-            .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = ld, .tb = true, .real_out = true },
-        oa_act_at(d, a->x, first * w), a->w, logits);
+    void *teacher = a->soft_x ? oa_gpu_take_reals(d, rows * ld) : NULL;
+    if (a->soft_x && !teacher)
+        return;
+    make_logits(d, a->x, a->w, first, rows, v, w, ld, logits);
+    if (teacher)
+        make_logits(d, a->soft_x, a->soft_w, first, rows, v, a->soft_width, ld, teacher);
     struct logit_rows r = { .vocabulary = v,
                             .ld = ld,
                             .cap = a->cap,
@@ -62,8 +81,16 @@ static void loss_block(struct oa_device *d, const struct oa_linear_loss *a, long
                             .value = oa_at(a->value, sizeof(double), first),
                             .logits = logits,
                             .dlogits = dlogits,
-                            .loss = oa_at(loss, sizeof(double), first) };
-    OA_GPU_INDIRECT(d, loss_rows, rows, 1, OA_GPU_STRUCT(r));
+                            .loss = oa_at(loss, sizeof(double), first),
+                            .soft_cap = a->soft_cap,
+                            .hard = a->hard,
+                            .soft = a->soft,
+                            .soft_bias = a->soft_bias,
+                            .teacher = teacher };
+    if (teacher)
+        OA_GPU_INDIRECT(d, taught_rows, rows, 1, OA_GPU_STRUCT(r));
+    else
+        OA_GPU_INDIRECT(d, loss_rows, rows, 1, OA_GPU_STRUCT(r));
     if (dlogits)
         loss_gradients(d, a, first, rows, dlogits);
 }

@@ -6,6 +6,8 @@ typedef struct {
     long vocabulary, ld;
     double cap, smoothing, scale;
     ulong bias, target, value, logits, dlogits, loss;
+    double soft_cap, hard, soft;
+    ulong soft_bias, teacher; /* logits of a teacher; 0: none */
 } logit_rows;
 
 FUNCTION real logit_of(logit_rows a, long at, long j)
@@ -74,6 +76,55 @@ KERNEL void loss_rows(logit_rows a)
             d = (real)a.scale * (p / (real)sum - 1) + (real)(a.scale * (a.smoothing - each));
         d = a.cap > 0 ? rounded(d) * slope_of(a, z) : d;
         store(to, at + j, d);
+    }
+}
+
+FUNCTION real teacher_logit(logit_rows a, long at, long j)
+{
+    real y = AT(const real, a.teacher)[at + j] + (a.soft_bias ? AT(const real, a.soft_bias)[j] : 0);
+    return a.soft_cap > 0 ? (real)a.soft_cap * tanh(y / (real)a.soft_cap) : y;
+}
+
+/* Of rows with a teacher: with p its probabilities and s the softmax of the logits z, teacher's y,
+ * the loss hard·(lse z − z_target) + soft·(Σ p (y − z) − lse y + lse z), and its gradient
+ * (hard + soft)·s − hard·[target] − soft·p. */
+KERNEL void taught_rows(logit_rows a)
+{
+    SHARED double sums[GROUP_SIZE];
+    SHARED real tops[GROUP_SIZE];
+    long row = GROUP(0), n = a.vocabulary, at = row * a.ld;
+    int target = AT(const int, a.target)[row];
+    GLOBAL act *to = AT(act, a.dlogits);
+    real top = -INFINITY, soft_top = -INFINITY;
+    double sum = 0, soft_sum = 0, apart = 0;
+    for (long j = THREAD; j < n; j += GROUP_SIZE) {
+        real z = logit_of(a, at, j), y = teacher_logit(a, at, j);
+        top = z > top || z != z ? z : top;
+        soft_top = y > soft_top || y != y ? y : soft_top;
+    }
+    top = group_max(tops, top);
+    soft_top = group_max(tops, soft_top);
+    for (long j = THREAD; j < n; j += GROUP_SIZE) {
+        real z = logit_of(a, at, j), y = teacher_logit(a, at, j);
+        double p = (double)exp(y - soft_top);
+        sum += (double)exp(z - top);
+        soft_sum += p;
+        apart += p > 0 ? p * ((double)(y - soft_top) - (double)(z - top)) : 0;
+    }
+    sum = group_sum_double(sums, sum);
+    soft_sum = group_sum_double(sums, soft_sum);
+    apart = group_sum_double(sums, apart) / soft_sum + log(sum) - log(soft_sum);
+    if (THREAD == 0)
+        AT(double, a.loss)
+    [row] = target < 0
+                ? 0
+                : a.hard * (log(sum) + (double)(top - logit_of(a, at, target))) + a.soft * apart;
+    for (long j = THREAD; to && j < n; j += GROUP_SIZE) {
+        real z = logit_of(a, at, j);
+        double d = (a.hard + a.soft) * (double)exp(z - top) / sum -
+                   a.soft * (double)exp(teacher_logit(a, at, j) - soft_top) / soft_sum -
+                   (j == target ? a.hard : 0);
+        store(to, at + j, target < 0 ? 0 : (real)(a.scale * d) * slope_of(a, z));
     }
 }
 
