@@ -164,7 +164,7 @@ static void find_peak(struct attention_bench *b)
     oa_kernels_peak(b->c, &p);
     b->state = b->form.precision == OA_PRECISION_BF16 ? oa_peak_state(&p) : "";
     b->peak = oa_peak_flops(&p, b->form.precision, b->r->processor_time);
-    b->on_card = oa_device_peak(b->c, b->form.precision, &b->card);
+    b->on_card = oa_device_peak_measure(b->c, b->form.precision, &b->card);
     if (b->on_card)
         b->peak = b->card.flops;
 }

@@ -169,7 +169,7 @@ static enum oa_error measure_decoding(struct decode_bench *r, struct oa_options 
     OA_TRY(check_attentions(r, changed));
     oa_kernels_peak(r->c, &peak);
     struct oa_device_peak card;
-    r->arithmetic = oa_device_peak(r->c, r->options->train_precision, &card)
+    r->arithmetic = oa_device_peak_measure(r->c, r->options->train_precision, &card)
                         ? card.flops
                         : oa_peak_flops(&peak, r->options->train_precision, q->processor_time);
     oa_bar_open(&bar, r->c, "timing tokens");

@@ -301,7 +301,7 @@ static enum oa_error profile_bench_step(struct step_bench *r)
     oa_workload_close(&w);
     r->arithmetic = oa_peak_flops(&r->peak, r->options->train_precision, r->processor);
     r->traffic = 1e9 * (r->processor ? r->peak.copy.one : r->peak.copy.all);
-    r->on_card = oa_device_peak(r->c, r->options->train_precision, &r->card);
+    r->on_card = oa_device_peak_measure(r->c, r->options->train_precision, &r->card);
     if (r->on_card) {
         r->arithmetic = r->card.flops;
         r->traffic = r->card.bytes;

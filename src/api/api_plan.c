@@ -44,7 +44,7 @@ static void measure_plan_peaks(struct planning *p)
         loads ? 1e9 * p->peak.loads.all_median : oa_peak_flops(&p->peak, precision, false);
     p->rates.bytes = 1e9 * p->peak.copy.all;
     struct oa_device_peak card;
-    if (oa_device_peak(p->c, precision, &card))
+    if (oa_device_peak_measure(p->c, precision, &card))
         p->rates = (struct oa_machine_rates){ card.flops, card.bytes };
 }
 

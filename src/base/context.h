@@ -22,8 +22,8 @@ struct oa_context {
     const struct oa_device_ops *device; /* set by oa_context_set_device; NULL: by its name */
     enum oa_device_kind device_kind;
     int device_number;
-    struct oa_cluster *cluster;         /* joined; NULL: alone */
-    const char *copies;                 /* folder (file_copies.h); NULL: none */
+    struct oa_cluster *cluster; /* joined; NULL: alone */
+    const char *copies;         /* folder (file_copies.h); NULL: none */
     bool copies_only;
     bool stop_deferred;
     atomic_long allocations;

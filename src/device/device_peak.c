@@ -40,7 +40,7 @@ static void copy_matrix(const struct peak_buffers *p)
     p->d->ops->copy(p->d, (size_t)(p->n * p->n) * p->d->numbers.act_size, p->a, p->product);
 }
 
-static int compare_seconds(const void *a, const void *b)
+static int by_seconds(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -58,11 +58,11 @@ static double median_seconds(const struct peak_buffers *p,
         oa_device_sync(p->d);
         seconds[i] = oa_clock() - start;
     }
-    qsort(seconds, RUNS, sizeof *seconds, compare_seconds);
+    qsort(seconds, RUNS, sizeof *seconds, by_seconds);
     return seconds[RUNS / 2];
 }
 
-bool oa_device_peak(oa_context *c, enum oa_precision p, struct oa_device_peak *out)
+bool oa_device_peak_measure(oa_context *c, enum oa_precision p, struct oa_device_peak *out)
 {
     struct peak_buffers x = { .n = LARGE };
     struct oa_arena arena;

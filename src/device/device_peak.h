@@ -13,6 +13,6 @@ struct oa_device_peak {
 
 /* Measures the context's device: the median of some runs each. False, with nothing measured, where
  * it is the processor (kernels/kernel_bench.h measures that) or after a failure. */
-bool oa_device_peak(oa_context *c, enum oa_precision p, struct oa_device_peak *out);
+bool oa_device_peak_measure(oa_context *c, enum oa_precision p, struct oa_device_peak *out);
 
 #endif

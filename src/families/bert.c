@@ -31,7 +31,7 @@ static const char *const ignored[] = {
     "cls.seq_relationship.weight",  "cls.seq_relationship.bias", NULL
 };
 
-static void read_bert(struct oa_hf_config *h)
+static void read_bert_config(struct oa_hf_config *h)
 {
     oa_hf_set_bert(h, "Bert", 30522);
     oa_hf_set_count(h, "model.context", oa_hf_count(h, "max_position_embeddings", 512));
@@ -106,5 +106,5 @@ const struct oa_model_family oa_family_bert = {
     .classifier = "BertForSequenceClassification",
     .refuses = bert_refuses,
     .write = write_bert,
-    .read = read_bert,
+    .read = read_bert_config,
 };

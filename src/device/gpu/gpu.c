@@ -193,7 +193,7 @@ static void *kernel_of(struct oa_device *d, enum oa_gpu_kernel k)
     return g->kernel[k];
 }
 
-void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gpu_launch *l)
+void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gpu_grid *l)
 {
     if (l->groups[0] <= 0 || l->groups[1] <= 0 || l->groups[2] <= 0 || oa_status(d->context))
         return;

@@ -75,7 +75,7 @@ enum {
         .value = &(s), .bytes = sizeof(s)                                                          \
     }
 
-void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gpu_launch *l);
+void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gpu_grid *l);
 
 #define OA_GPU_ARGUMENTS(...)                                                                      \
     .arguments =                                                                                   \
@@ -88,16 +88,16 @@ void oa_gpu_launch(struct oa_device *d, enum oa_gpu_kernel k, const struct oa_gp
 /* `rows` × `depth` groups: GROUP(0) and GROUP(1) in the kernel. Nothing where one of them is 0. */
 #define OA_GPU_GROUPS(d, kernel, rows, depth, ...)                                                 \
     oa_gpu_launch(d, OA_GPU_KERNEL_##kernel,                                                       \
-                  &(struct oa_gpu_launch){ .groups = { rows, depth, 1 },                           \
-                                           .threads = OA_GPU_GROUP,                                \
-                                           OA_GPU_ARGUMENTS(__VA_ARGS__) })
+                  &(struct oa_gpu_grid){ .groups = { rows, depth, 1 },                             \
+                                         .threads = OA_GPU_GROUP,                                  \
+                                         OA_GPU_ARGUMENTS(__VA_ARGS__) })
 /* The same, where a struct among the arguments has addresses. */
 #define OA_GPU_INDIRECT(d, kernel, rows, depth, ...)                                               \
     oa_gpu_launch(d, OA_GPU_KERNEL_##kernel,                                                       \
-                  &(struct oa_gpu_launch){ .groups = { rows, depth, 1 },                           \
-                                           .threads = OA_GPU_GROUP,                                \
-                                           .indirect = true,                                       \
-                                           OA_GPU_ARGUMENTS(__VA_ARGS__) })
+                  &(struct oa_gpu_grid){ .groups = { rows, depth, 1 },                             \
+                                         .threads = OA_GPU_GROUP,                                  \
+                                         .indirect = true,                                         \
+                                         OA_GPU_ARGUMENTS(__VA_ARGS__) })
 /* At least n threads: ITEM in the kernel, which has to compare it with n. */
 #define OA_GPU_EACH(d, kernel, n, ...)                                                             \
     OA_GPU_GROUPS(d, kernel, oa_blocks(n, OA_GPU_GROUP), 1, __VA_ARGS__)

@@ -87,10 +87,10 @@ static void launch_units(struct oa_device *d, enum oa_gpu_kernel kernel, long bl
                          const struct units_attention *u)
 {
     oa_gpu_launch(d, kernel,
-                  &(struct oa_gpu_launch){ .groups = { blocks, heads, 1 },
-                                           .threads = OA_GPU_GROUP,
-                                           .indirect = true,
-                                           OA_GPU_ARGUMENTS(OA_GPU_STRUCT(*u)) });
+                  &(struct oa_gpu_grid){ .groups = { blocks, heads, 1 },
+                                         .threads = OA_GPU_GROUP,
+                                         .indirect = true,
+                                         OA_GPU_ARGUMENTS(OA_GPU_STRUCT(*u)) });
 }
 
 bool oa_gpu_attention_units(struct oa_device *d, const struct oa_logits *a)

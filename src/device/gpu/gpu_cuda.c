@@ -413,7 +413,7 @@ static void *cuda_kernel(void *program, oa_context *c, const char *name)
     return kernel;
 }
 
-static void cuda_launch(void *state, oa_context *c, void *kernel, const struct oa_gpu_launch *l)
+static void cuda_launch(void *state, oa_context *c, void *kernel, const struct oa_gpu_grid *l)
 {
     enum { MOST = 32 };
     struct cuda *cuda = current(state);

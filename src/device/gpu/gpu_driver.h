@@ -17,7 +17,7 @@ struct oa_gpu_argument {
 };
 
 /* A launch of groups[0] × groups[1] × groups[2] groups of `threads` threads. */
-struct oa_gpu_launch {
+struct oa_gpu_grid {
     long groups[3], threads;
     int arguments;
     const struct oa_gpu_argument *argument;
@@ -51,7 +51,7 @@ struct oa_gpu_driver {
                      const char *const *text);
     void (*forget)(void *program);
     void *(*kernel)(void *program, oa_context *c, const char *name);
-    void (*launch)(void *state, oa_context *c, void *kernel, const struct oa_gpu_launch *l);
+    void (*launch)(void *state, oa_context *c, void *kernel, const struct oa_gpu_grid *l);
     void (*wait)(void *state, oa_context *c);
     /* A matrix product by the maker's library, C as kernels.h has it; false: there is none for it.
      * NULL: there is no library. */

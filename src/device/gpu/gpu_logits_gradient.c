@@ -73,7 +73,7 @@ static void launch_keys(struct oa_device *d, const struct oa_gpu_attention *x,
 {
     const struct oa_gpu_part own = oa_gpu_part_of(p);
     oa_gpu_launch(d, g->part < 0 ? OA_GPU_KERNEL_value_gradient : OA_GPU_KERNEL_key_gradient,
-                  &(struct oa_gpu_launch){
+                  &(struct oa_gpu_grid){
                       .groups = { x->batch * (each ? x->heads : x->key_heads) * oa_gpu_key_tiles(x),
                                   g->out ? oa_blocks(width, OA_GPU_CHUNK) : 1, 1 },
                       .threads = OA_GPU_GROUP,

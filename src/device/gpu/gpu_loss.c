@@ -57,8 +57,8 @@ static void make_logits(struct oa_device *d, const void *x, const void *w, long 
 }
 
 /* loss: the device's doubles [a->rows]. */
-static void loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows,
-                       void *loss)
+static void card_loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first,
+                            long rows, void *loss)
 {
     long v = a->vocabulary, w = a->width, ld = oa_round_up(v, ROW_MULTIPLE);
     void *logits = oa_gpu_take_reals(d, rows * ld),
@@ -102,7 +102,7 @@ double oa_gpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
     void *loss = oa_gpu_take(d, (size_t)a->rows * sizeof(double));
     for (long first = 0; loss && first < a->rows; first += block) {
         size_t inner = oa_gpu_mark(d);
-        loss_block(d, a, first, oa_min(block, a->rows - first), loss);
+        card_loss_block(d, a, first, oa_min(block, a->rows - first), loss);
         oa_gpu_give_back(d, inner);
     }
     oa_gpu_give_back(d, mark);

@@ -324,7 +324,7 @@ static void *opencl_kernel(void *program, oa_context *c, const char *name)
 }
 
 static bool set_opencl_arguments(struct opencl *cl, oa_context *c, void *kernel,
-                                 const struct oa_gpu_launch *l)
+                                 const struct oa_gpu_grid *l)
 {
     int32_t status = 0;
     for (int i = 0; i < l->arguments && !status; i++) {
@@ -341,7 +341,7 @@ static bool set_opencl_arguments(struct opencl *cl, oa_context *c, void *kernel,
     return opencl_check(c, status, "clSetKernelArg");
 }
 
-static void opencl_launch(void *state, oa_context *c, void *kernel, const struct oa_gpu_launch *l)
+static void opencl_launch(void *state, oa_context *c, void *kernel, const struct oa_gpu_grid *l)
 {
     struct opencl *cl = state;
     size_t threads[3] = { (size_t)l->threads, 1, 1 },

@@ -21,7 +21,7 @@ void oa_program_key(char key[OA_PROGRAM_KEY], const char *architecture, int comp
 }
 
 /* false: there is no folder to keep it in. */
-static bool cache_path(char path[4096], const char *name, const char *key, bool make)
+static bool program_path(char path[4096], const char *name, const char *key, bool make)
 {
     const char *given = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char folder[3500];
@@ -45,7 +45,7 @@ static bool cache_path(char path[4096], const char *name, const char *key, bool 
 char *oa_program_cached(oa_context *c, const char *name, const char *key)
 {
     char path[4096];
-    FILE *f = cache_path(path, name, key, false) ? fopen(path, "rb") : NULL;
+    FILE *f = program_path(path, name, key, false) ? fopen(path, "rb") : NULL;
     struct stat s;
     char *code = NULL;
     if (f && fstat(fileno(f), &s) == 0 && s.st_size > DIGEST && s.st_size < LONGEST &&
@@ -68,7 +68,7 @@ void oa_program_cache(oa_context *c, const char *name, const char *key, const ch
 {
     char path[4096], beside[4200];
     (void)c;
-    if (!cache_path(path, name, key, true))
+    if (!program_path(path, name, key, true))
         return;
     snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
     FILE *f = fopen(beside, "wb");

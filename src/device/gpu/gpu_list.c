@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See device_list.h. Devices are opened, in a context of their own, to see whether they can be. */
-#include "device/device_list.h"
 #include "base/concurrent.h"
+#include "device/device_list.h"
 #include "device/gpu/gpu_driver.h"
 
 #include <stdio.h>
