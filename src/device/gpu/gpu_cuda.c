@@ -4,7 +4,7 @@
  * matrix products. Every device has a stream of its own in the card's primary context, so that
  * several runs share the card. Compiled programs are kept in a folder (program_cache.h).
  *
- * The declarations below are those of cuda.h, nvrtc.h and cublas_v2.h (CUDA 12 and 13), which the
+ * The declarations below are those of NVIDIA's headers (CUDA 12 and 13), which the
  * build then does not need. */
 #include "device/gpu/gpu_driver.h"
 #include "device/gpu/program_cache.h"

@@ -23,6 +23,14 @@ FUNCTION real slope_of(logit_rows a, real z)
     return a.cap <= 0 ? 1 : rest > 0 ? rest : 0;
 }
 
+/* Logits j, j + GROUP_SIZE, … of a row, read one behind the other; −∞ beyond its end. */
+enum { AT_ONCE = 4 };
+FUNCTION void some_logits(logit_rows a, long at, long j, real z[AT_ONCE])
+{
+    for (int k = 0; k < AT_ONCE; k++)
+        z[k] = j + k * GROUP_SIZE < a.vocabulary ? logit_of(a, at, j + k * GROUP_SIZE) : -INFINITY;
+}
+
 FUNCTION void square_loss(logit_rows a, long row)
 {
     double error = (double)logit_of(a, row * a.ld, 0) - AT(const double, a.value)[row];
@@ -52,15 +60,21 @@ KERNEL void loss_rows(logit_rows a)
     }
     real top = -INFINITY;
     double sum = 0, below = 0, each = a.smoothing / (double)n;
-    for (long j = THREAD; j < n; j += GROUP_SIZE) {
-        real z = logit_of(a, at, j);
-        top = z > top || z != z ? z : top;
+    for (long j = THREAD; j < n; j += AT_ONCE * GROUP_SIZE) {
+        real z[AT_ONCE];
+        some_logits(a, at, j, z);
+        for (int k = 0; k < AT_ONCE; k++)
+            top = z[k] > top || z[k] != z[k] ? z[k] : top;
     }
     top = group_max(tops, top);
-    for (long j = THREAD; j < n; j += GROUP_SIZE) {
-        real z = logit_of(a, at, j);
-        sum += (double)exp(z - top);
-        below += (double)(top - z);
+    for (long j = THREAD; j < n; j += AT_ONCE * GROUP_SIZE) {
+        real z[AT_ONCE], part = 0;
+        some_logits(a, at, j, z);
+        for (int k = 0; k < AT_ONCE; k++)
+            part += exp(z[k] - top);
+        sum += (double)part;
+        for (int k = 0; a.smoothing > 0 && k < AT_ONCE; k++)
+            below += j + k * GROUP_SIZE < n ? (double)(top - z[k]) : 0;
     }
     sum = group_sum_double(sums, sum);
     below = a.smoothing > 0 ? group_sum_double(sums, below) / (double)n : 0;
@@ -69,13 +83,18 @@ KERNEL void loss_rows(logit_rows a)
         double missed = (double)top - (double)hit;
         AT(double, a.loss)[row] = log(sum) + missed - a.smoothing * (missed - below);
     }
-    for (long j = THREAD; to && j < n; j += GROUP_SIZE) {
-        real z = logit_of(a, at, j), p = exp(z - top);
-        real d = (real)(a.scale / sum) * p - (real)(a.scale * each);
-        if (j == target)
-            d = (real)a.scale * (p / (real)sum - 1) + (real)(a.scale * (a.smoothing - each));
-        d = a.cap > 0 ? rounded(d) * slope_of(a, z) : d;
-        store(to, at + j, d);
+    real share = (real)(a.scale / sum), less = (real)(a.scale * each),
+         right = (real)a.scale * (exp(hit - top) / (real)sum - 1) +
+                 (real)(a.scale * (a.smoothing - each));
+    for (long j = THREAD; to && j < n; j += AT_ONCE * GROUP_SIZE) {
+        real z[AT_ONCE];
+        some_logits(a, at, j, z);
+        for (int k = 0; k < AT_ONCE; k++) {
+            long column = j + k * GROUP_SIZE;
+            real d = column == target ? right : share * exp(z[k] - top) - less;
+            if (column < n)
+                store(to, at + column, a.cap > 0 ? rounded(d) * slope_of(a, z[k]) : d);
+        }
     }
 }
 
