@@ -146,6 +146,7 @@ static bool decides(const char *section, const char *name)
          strcmp(name, "span_length") == 0 || strcmp(name, "bleu_tokenize") == 0 ||
          strcmp(name, "order") == 0 || strcmp(name, "mix") == 0 || strcmp(name, "documents") == 0);
     return task || strcmp(section, "decode") == 0 ||
+           (strcmp(section, "distil") == 0 && strcmp(name, "teacher") != 0) ||
            (strcmp(section, "model") == 0 && strcmp(name, "preset") != 0) || /* the block is */
            (strcmp(section, "train") == 0 && !strstr(name, "checkpoint") &&
             !strstr(name, "save_") && strcmp(name, "tensorboard") != 0 &&

@@ -70,6 +70,7 @@ static bool open_pair(struct pair *p, const char *encoder, const char *decoder, 
                                 .bias = OA_BIASES_ALL,
                                 .epsilon = 1e-5,
                                 .gain = true,
+                                .first_norm = true,
                                 .residual_scale = 1 };
     struct oa_stack_shape d = e;
     d.role = "decoder";
