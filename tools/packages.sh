@@ -23,9 +23,9 @@ build zlib1g-dev    reads gzip text, checks checkpoints
 build libzstd-dev   reads zstd text
 build libmd-dev     SHA-256: tells texts and edited files apart
 quick libcmocka-dev unit tests
-quick pocl-opencl-icd OpenCL: the GPU device on the processor
 quick binutils      objdump: no instruction newer than a file's name says
 quick chromium-headless-shell|chromium|google-chrome-stable a browser: what reports are to one
+test  pocl-opencl-icd OpenCL on the processor: the GPU device without a card
 test  clang         the second compiler, and fuzzing
 test  libclang-rt-dev sanitizers and the fuzzer of clang
 test  clang-format  the layout of the source
