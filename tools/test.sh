@@ -183,12 +183,18 @@ begin_mpi() {
 
 # Some of the planted mistakes of tests/faults, others with each commit, are noticed by a test.
 faults() {
-    configure build gcc && tools/mutants.sh patches tests/faults 20
+    configure build gcc && tools/mutants.sh patches tests/faults 14
 }
 
 arm64() {
     need aarch64-linux-gnu-gcc || return 77
     tools/check_cross.sh aarch64-linux-gnu-gcc
+}
+
+# The GPU device's kernels as CUDA C++, which no card is needed for.
+cuda() {
+    need nvcc || return 77
+    tools/cuda_sources.sh
 }
 
 fuzz() {
@@ -263,7 +269,7 @@ run() { # STAGE
     echo "== $stage: $result, $(($(date +%s) - start)) s, $((spent - spent_before)) s of processor time"
 }
 
-stages=${*:-format layers header release clang_warnings asan tsan no_onednn bugs faults arm64 fuzz mpi bare}
+stages=${*:-format layers header release clang_warnings asan tsan no_onednn bugs faults arm64 cuda fuzz mpi bare}
 ! wanted bare || begin bare tools/bare.sh
 for each in $stages; do
     wrong=0
