@@ -165,8 +165,8 @@ static bool find_card(oa_context *c, struct cuda *cuda, int index, struct oa_gpu
         !cuda_check(c, cuda, cuda->cuDeviceGetCount(&cards), "cuDeviceGetCount"))
         return false;
     if (index >= cards) {
-        oa_fail(c, OA_UNSUPPORTED, "device cuda:%d: there are %d cards here, numbered from 0",
-                index, cards);
+        oa_fail(c, OA_UNSUPPORTED, "device cuda:%d is not here; cards: %d, numbered from 0", index,
+                cards);
         return false;
     }
     if (!cuda_check(c, cuda, cuda->cuDeviceGet(&cuda->device, index), "cuDeviceGet"))

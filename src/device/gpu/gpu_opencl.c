@@ -177,7 +177,7 @@ static bool open_opencl(oa_context *c, struct opencl *cl, int index, struct oa_g
         return false;
     int devices = list_opencl_devices(cl, device);
     if (index >= devices) {
-        oa_fail(c, OA_UNSUPPORTED, "device opencl:%d: there are %d OpenCL devices here%s", index,
+        oa_fail(c, OA_UNSUPPORTED, "device opencl:%d is not here; OpenCL devices: %d%s", index,
                 devices, devices ? ", numbered from 0" : " (no driver is installed)");
         return false;
     }
