@@ -62,22 +62,22 @@ char *oa_program_cached(oa_context *c, const char *name, const char *key)
     return code;
 }
 
-/* Written beside and renamed: programs that compile at the same time do not meet. */
+/* Written to a temporary file and renamed: programs that compile at the same time do not meet. */
 void oa_program_cache(oa_context *c, const char *name, const char *key, const char *code,
                       size_t bytes)
 {
-    char path[4096], beside[4200];
+    char path[4096], temporary[4200];
     (void)c;
     if (!program_path(path, name, key, true))
         return;
-    snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
-    FILE *f = fopen(beside, "wb");
+    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    FILE *f = fopen(temporary, "wb");
     if (!f)
         return;
     bool whole = fwrite(code, 1, bytes, f) == bytes &&
                  fwrite(oa_digest_of(code, bytes).hex, 1, DIGEST, f) == DIGEST;
     if (fclose(f) == 0 && whole)
-        rename(beside, path);
+        rename(temporary, path);
     else
-        remove(beside);
+        remove(temporary);
 }
