@@ -41,7 +41,6 @@ peer layers-torch layer --precision bf16 --tokens 65536 --lengths 1024,4096,1638
 train nano-f32 1000 $NANO
 peer nano-torch nanogpt --steps 200
 start=$(date +%s%N)
-for i in 1 2 3 4 5 6 7 8; do train "nano-eight-$i" 1000 $NANO --train.seed $i >/dev/null & done
-wait
-echo "== eight runs at once: $(($(date +%s%N) - start)) ns, of each:"
-grep -h "^time" "$FOLDER"/nano-eight-*.txt
+ours nano-eight compare --data.train "$TEXT" --attention softmax --attention "local(window=16)" --compare.seeds 4 \
+    --compare.jobs 8 --compare.uniform_baseline false --train.steps 1000 $NANO --out "$FOLDER/compare"
+echo "eight runs in one comparison: $((($(date +%s%N) - start) / 1000000)) ms"
