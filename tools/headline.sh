@@ -16,7 +16,7 @@ cp "$comparison/report.md" "$folder/docs/headline.md"
 awk '
     /^Judged as one family: / { note = $0 }
     /^\| attention/ && !columns {
-        columns = split("attention|loss|difference to the baseline|verdict|^ *seeds|tuned", wanted, "|")
+        columns = split("attention|loss|difference to the baseline|verdict|retained share|tuned", wanted, "|")
         n = split($0, cell, " [|] ")
         for (i = 1; i <= columns; i++)
             for (j = n; j >= 1; j--)

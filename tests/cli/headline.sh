@@ -4,8 +4,8 @@
 mkdir -p made/docs
 cp "$source/README.md" made/README.md
 here=$PWD
-(cd "$source" && tools/headline.sh "$orthant" "$here/made" --train.steps 2 --train.warmup 1 --train.eval_every 0 \
-    --train.final_tokens 500 --model.width 16 --seeds 3 --compare.max_seeds 3 \
+(cd "$source" && tools/headline.sh "$orthant" "$here/made" --train.steps 2 --train.warmup 1 --train.eval_every 1 \
+    --train.eval_tokens 500 --train.final_tokens 500 --model.width 16 --seeds 3 \
     --compare.tune "train.lr=1e-3,3e-3" --quiet) >out 2>err || fail "tools/headline.sh failed"
 [ "$(grep -c '^<svg' made/docs/headline.svg)" = 1 ] || fail "docs/headline.svg is no picture"
 says made/docs/headline.svg 'uniform baseline'
