@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/plan_ranks.h"
 #include "compare/initial_runs.h"
+#include "device/device_list.h"
 #include "device/device_peak.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
@@ -142,6 +143,11 @@ static const struct oa_column columns[] = { { .title = "attention", .shorten = t
                                             { .title = "\nin all", .right = true } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
+static double row_memory(const struct oa_plan *plan)
+{
+    return plan->memory_parameters + plan->memory_activations + plan->memory_scratch;
+}
+
 static void add_plan_row(const struct planning *p, const struct planned_row *row,
                          struct oa_table *t)
 {
@@ -190,19 +196,44 @@ static void add_plan_time(const struct planning *p, const struct planned_row *ro
 static void add_plan_times(const struct planning *p, struct oa_text *out)
 {
     double busy = 0;
-    oa_text_printf(
-        out, "\nTime a step, measured here with %d thread%s, set %s; validation comes on top.\n",
-        oa_thread_count(p->c), oa_plural(oa_thread_count(p->c)), oa_isa_name(oa_context_isa(p->c)));
+    struct oa_listed_device card;
+    bool processor = !oa_device_chosen(p->c, &card);
+    oa_text_printf(out, "\nTime a step, measured ");
+    if (processor)
+        oa_text_printf(out, "here with %d thread%s, set %s", oa_thread_count(p->c),
+                       oa_plural(oa_thread_count(p->c)), oa_isa_name(oa_context_isa(p->c)));
+    else
+        oa_text_printf(out, "on %s", card.name);
+    oa_text_printf(out, "; validation comes on top.\n");
     for (int i = 0; i < p->count; i++) {
         add_plan_time(p, &p->row[i], out);
         busy = fmax(busy, p->row[i].time.held_up);
     }
-    if (busy > OA_BUSY)
+    if (processor && busy > OA_BUSY)
         oa_text_printf(out,
                        "The machine is busy: these steps waited for the processor up to %.0f %% "
                        "of the time. They take less on an idle machine and may take more on a "
                        "busier one.\n",
                        100 * busy);
+}
+
+/* Whether a step fits into the card. What its driver keeps is not counted. */
+static void add_card_memory(const struct planning *p, struct oa_text *out)
+{
+    struct oa_listed_device card;
+    if (!oa_device_chosen(p->c, &card) || card.memory == 0)
+        return;
+    char has[OA_NUMBER], needs[OA_NUMBER];
+    oa_number_bytes(has, (double)card.memory);
+    oa_text_printf(out, "\nMemory of %s, %s: %s.\n", card.name, card.card, has);
+    for (int i = 0; i < p->count; i++) {
+        double bytes = row_memory(&p->row[i].plan);
+        if (bytes > (double)card.memory)
+            oa_text_printf(out,
+                           "%s needs %s, more than that: make train.batch smaller and "
+                           "train.accumulate larger, or the model smaller.\n",
+                           p->row[i].attention, oa_number_bytes(needs, bytes));
+    }
 }
 
 static void print_plan(const struct planning *p, int width, struct oa_text *out)
@@ -226,6 +257,7 @@ static void print_plan(const struct planning *p, int width, struct oa_text *out)
         add_plan_row(p, &p->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
+    add_card_memory(p, out);
     add_plan_times(p, out);
     for (int i = 0; i < p->count; i++)
         oa_rank_plans_text(p->c, p->row[i].attention, o, &p->row[i].ranks, width, out);
@@ -290,6 +322,11 @@ static json_t *plan_json(const struct planning *p)
     oa_json_set(p->c, root, "isa", json_string(oa_isa_name(oa_context_isa(p->c))));
     oa_json_set(p->c, root, "peak_flops", json_real(p->rates.flops));
     oa_json_set(p->c, root, "peak_bytes", json_real(p->rates.bytes));
+    struct oa_listed_device card;
+    if (oa_device_chosen(p->c, &card)) {
+        oa_json_set(p->c, root, "device", oa_json_string(card.name));
+        oa_json_set(p->c, root, "device_memory", json_real((double)card.memory));
+    }
     oa_json_set(p->c, root, "attentions", rows);
     return root;
 }

@@ -4,36 +4,19 @@
 #include "base/folder_lock.h"
 #include "compare/jobs.h"
 #include "compare/run_items.h"
-#include "device/device_list.h"
-#include "kernels/kernels.h"
+#include "train/arithmetic.h"
 
 #include <string.h>
 
 /* ---- the machine ---- */
 
-/* What rounds: "cuda:0, NVIDIA H200", or "processor, instruction set, onednn 2.6.3 avx512_core",
- * the last where matrix products are not made by the kernels of that set alone. Older programs did
- * not write it: the first *before characters are what they wrote. */
-static int print_arithmetic(oa_context *c, enum oa_precision precision, char out[OA_MACHINE],
-                            int *before)
-{
-    const char *isa = oa_isa_name(oa_context_isa(c));
-    char device[OA_DEVICE_LABEL];
-    struct oa_kernels k;
-    oa_device_label(c, device);
-    if (device[0])
-        return *before = snprintf(out, OA_MACHINE, "%s", device);
-    oa_kernels_init(&k, precision, oa_context_isa(c), oa_context_cpu(c));
-    int n = *before = snprintf(out, OA_MACHINE, "%.100s, %s", oa_context_cpu(c)->name, isa);
-    if (k.gemm_name && strcmp(k.gemm_name, isa) != 0)
-        n += snprintf(out + n, OA_MACHINE - (size_t)n, ", %.40s", k.gemm_name);
-    return n;
-}
-
 void oa_machine_name(oa_context *c, const struct oa_workplace *place, enum oa_precision precision,
                      char out[OA_MACHINE])
 {
-    int before, n = print_arithmetic(c, precision, out, &before), threads = oa_thread_count(c);
+    char arithmetic[OA_ARITHMETIC];
+    int before, n = oa_arithmetic_name(c, precision, arithmetic, &before);
+    int threads = oa_thread_count(c);
+    memcpy(out, arithmetic, (size_t)n + 1);
     if (threads == place->threads)
         snprintf(out + n, OA_MACHINE - (size_t)n, ", %d threads", threads);
     else
@@ -45,9 +28,9 @@ void oa_machine_name(oa_context *c, const struct oa_workplace *place, enum oa_pr
 static const char *threads_if_rounds_alike(oa_context *c, enum oa_precision precision,
                                            const char *machine)
 {
-    char name[OA_MACHINE];
+    char name[OA_ARITHMETIC];
     int before;
-    size_t n = (size_t)print_arithmetic(c, precision, name, &before), old = (size_t)before;
+    size_t n = (size_t)oa_arithmetic_name(c, precision, name, &before), old = (size_t)before;
     if (strstr(machine, "begun on"))
         return NULL;
     if (strncmp(machine, name, n) == 0 && (machine[n] == 0 || machine[n] == ','))

@@ -18,6 +18,8 @@ struct oa_listed_device {
 int oa_device_list(oa_context *c, struct oa_listed_device *out, int most);
 /* The first card that can be used, of CUDA before OpenCL; otherwise the processor. */
 void oa_device_auto(oa_context *c, enum oa_device_kind *kind, int *number);
+/* The context's device; false: it is the processor. */
+bool oa_device_chosen(oa_context *c, struct oa_listed_device *out);
 /* What computes, where it is not the processor: "cuda:0, NVIDIA H200"; "" where it is. */
 enum { OA_DEVICE_LABEL = 160 };
 void oa_device_label(oa_context *c, char out[OA_DEVICE_LABEL]);

@@ -112,6 +112,8 @@ static enum oa_error flat_write(const struct oa_model *m, const struct store_arr
                                p->origin.validation_text.hex,
                                "tokenizer",
                                p->origin.tokenizer.hex,
+                               "arithmetic",
+                               p->arithmetic,
                                NULL,
                                NULL,
                                NULL,
@@ -211,6 +213,7 @@ static enum oa_error checkpoint_read_progress(oa_context *c, const char *path,
                                            .tokenizer = checkpoint_digest(f, "tokenizer"),
                                            .start = checkpoint_digest(f, "start"),
                                            .teacher = checkpoint_digest(f, "teacher") } };
+    snprintf(p->arithmetic, sizeof p->arithmetic, "%s", checkpoint_text(f, "arithmetic"));
     struct oa_best *b = &p->best; /* absent from checkpoints of old versions */
     if (sscanf(checkpoint_text(f, "best"), "%ld %lg %ld", &b->step, &b->score, &b->stale) != 3)
         *b = (struct oa_best){ 0 };

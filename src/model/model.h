@@ -332,6 +332,7 @@ struct oa_progress {
     double tokens;
     struct oa_best best;
     struct oa_origin origin;
+    char arithmetic[200];      /* what rounded (train/arithmetic.h); "": not known */
     struct oa_options options; /* loading only: of the run that wrote it */
 };
 enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progress *p,

@@ -3,11 +3,12 @@
  * before all is checked. */
 #include "base/file_copies.h"
 #include "base/folder_lock.h"
+#include "train/arithmetic.h"
+#include "train/overwrite.h"
 #include "train/trainer.h"
 
-#include "train/overwrite.h"
-
 #include <math.h>
+#include <string.h>
 
 void oa_trainer_name(struct trainer *t)
 {
@@ -82,6 +83,20 @@ static enum oa_error accept_checkpoint(void *argument, const struct oa_progress 
     return oa_same_origin(t->c, t->r->folder, &p->origin, &t->origin);
 }
 
+/* Another processor or device rounds differently: the run goes on, with other bits. */
+static void compare_arithmetic(struct trainer *t)
+{
+    char here[OA_ARITHMETIC];
+    int before;
+    oa_arithmetic_name(t->c, t->o->train_precision, here, &before);
+    if (t->p.arithmetic[0] && strcmp(t->p.arithmetic, here) != 0)
+        oa_log(t->c, 0,
+               "%s: the first %ld steps were made with %s, the others are made with %s: they round "
+               "differently, so the weights will not have the bits of a run made with one of them",
+               t->r->folder, t->p.step, t->p.arithmetic, here);
+    snprintf(t->p.arithmetic, sizeof t->p.arithmetic, "%s", here);
+}
+
 /* Reads and compares; writes nothing. */
 static enum oa_error load_checkpoint(struct trainer *t)
 {
@@ -90,6 +105,7 @@ static enum oa_error load_checkpoint(struct trainer *t)
     OA_TRY(oa_teacher_digest(t->c, t->o, &t->origin.teacher));
     if (t->r->resume && t->folder)
         OA_TRY(oa_folder_resume(t->m, &t->p, t->folder, accept_checkpoint, t, &t->age));
+    compare_arithmetic(t);
     t->p.origin = t->origin;
     t->best = (struct oa_best_files){ t->folder, t->p.best.step };
     return resume_pace(t);

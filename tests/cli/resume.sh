@@ -25,6 +25,16 @@ expect 1 generate moved/laid --tokens 5
 says err 'no copy of the layout file'
 expect 0 train --resume --out moved/laid --quiet
 rm -r moved whole layout.txt
+
+# Going on with other arithmetic is reported, with the same it is not.
+plain=$(echo "$laid" | sed 's/--model.attention [^ ]* //; s/ --quiet//')
+expect 0 train $plain --train.steps 3 --isa ref --out begun
+expect 0 train --resume --isa ref --train.steps 6 --out begun
+says err 'begun: resuming after step 3 of 6'
+! grep -q 'made with' err || fail "the same arithmetic is reported as another"
+expect 0 train --resume --train.steps 9 --out begun
+says err 'begun: the first 6 steps were made with .*, ref.*, the others are made with .*: they round differently'
+rm -r begun
 text 30000
 
 expect 0 train --config tiny.yaml --out whole

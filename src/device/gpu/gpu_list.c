@@ -68,16 +68,22 @@ void oa_device_auto(oa_context *c, enum oa_device_kind *kind, int *number)
         }
 }
 
-void oa_device_label(oa_context *c, char out[OA_DEVICE_LABEL])
+bool oa_device_chosen(oa_context *c, struct oa_listed_device *out)
 {
     enum oa_device_kind kind = oa_context_device_kind(c);
     int number = oa_context_device_number(c);
-    struct oa_listed_device found;
     if (kind == OA_DEVICE_AUTO)
         oa_device_auto(c, &kind, &number);
+    if (kind == OA_DEVICE_CPU)
+        return false;
+    look_at(c, kind == OA_DEVICE_CUDA ? &oa_gpu_cuda : &oa_gpu_opencl, number, out);
+    return true;
+}
+
+void oa_device_label(oa_context *c, char out[OA_DEVICE_LABEL])
+{
+    struct oa_listed_device chosen;
     out[0] = 0;
-    if (kind != OA_DEVICE_CPU) {
-        look_at(c, kind == OA_DEVICE_CUDA ? &oa_gpu_cuda : &oa_gpu_opencl, number, &found);
-        snprintf(out, OA_DEVICE_LABEL, "%s, %.120s", found.name, found.card);
-    }
+    if (oa_device_chosen(c, &chosen))
+        snprintf(out, OA_DEVICE_LABEL, "%s, %.120s", chosen.name, chosen.card);
 }
