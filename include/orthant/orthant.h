@@ -460,6 +460,19 @@ OA_API enum oa_error oa_attention_forward(oa_attention *a, const struct oa_atten
 OA_API enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx,
                                            void *dmemory);
 
+/* A forward call that is kept for its backward call. Passes of a layer are independent, of each
+ * other and of the two functions above, and their backward calls may come in any order, with the
+ * parameters of their forward call. Close them before their layer. NULL after a failure. */
+typedef struct oa_attention_pass oa_attention_pass;
+OA_API oa_attention_pass *oa_attention_pass_open(oa_attention *a);
+OA_API void oa_attention_pass_close(oa_attention_pass *p);
+/* As oa_attention_forward; replaces what the pass kept before. */
+OA_API enum oa_error oa_attention_pass_forward(oa_attention_pass *p,
+                                               const struct oa_attention_input *in, void *y);
+/* As oa_attention_backward; once after each forward call. */
+OA_API enum oa_error oa_attention_pass_backward(oa_attention_pass *p, const void *dy, void *dx,
+                                                void *dmemory);
+
 /* Decoding state of a causal layer, or of cross-attention: one sequence, token by token. Forward
  * and backward calls do not affect it. Close it before its layer. NULL after a failure. */
 typedef struct oa_attention_state oa_attention_state;

@@ -6,12 +6,19 @@
 
 #include <string.h>
 
+/* A forward call and what its backward call needs. */
+struct oa_attention_pass {
+    oa_attention *attention;
+    oa_tape tape;
+    oa_tensor *x, *memory, *y; /* y NULL: there was no forward call since the last backward call */
+};
+
 struct oa_attention {
     oa_context *context;
     struct oa_attention_form form;
     struct oa_single_layer rig;
     struct oa_view values, gradients; /* of the store, as the caller sees them */
-    oa_tensor *x, *memory, *y;        /* of the last forward call; y NULL: there was none */
+    struct oa_attention_pass last;    /* of oa_attention_forward */
 };
 
 struct oa_attention_state {
@@ -62,6 +69,8 @@ static enum oa_error open_layer(struct oa_attention *a, const char *spec)
     size_t real = a->rig.device->numbers.real_size;
     oa_view_open(&a->values, a->rig.device, s->values, (size_t)s->total * real, OA_VIEW_READ);
     oa_view_open(&a->gradients, a->rig.device, s->gradients, (size_t)s->live * real, OA_VIEW_READ);
+    a->last.attention = a;
+    oa_tape_init(&a->last.tape, a->rig.device);
     return oa_status(a->context);
 }
 
@@ -85,6 +94,8 @@ void oa_attention_close(oa_attention *a)
         return;
     oa_view_close(&a->values);
     oa_view_close(&a->gradients);
+    if (a->last.attention)
+        oa_tape_free(&a->last.tape);
     oa_single_layer_close(&a->rig);
     oa_free(a);
 }
@@ -158,20 +169,22 @@ static void take_input(const struct oa_attention *a, oa_tape *t,
         out->memory = take_tensor(t, in->memory, in->batch * in->memory_tokens, width, gradients);
 }
 
-enum oa_error oa_attention_forward(oa_attention *a, const struct oa_attention_input *in, void *y)
+enum oa_error oa_attention_pass_forward(oa_attention_pass *p, const struct oa_attention_input *in,
+                                        void *y)
 {
+    oa_attention *a = p->attention;
     struct oa_layer_input taken;
     OA_TRY(check_call(a, in));
-    oa_tape_reset(&a->rig.tape, true, false, (struct oa_stream){ 0 });
-    a->y = NULL;
-    take_input(a, &a->rig.tape, in, true, &taken);
+    oa_tape_reset(&p->tape, true, false, (struct oa_stream){ 0 });
+    p->y = NULL;
+    take_input(a, &p->tape, in, true, &taken);
     OA_TRY(oa_status(a->context));
-    oa_tensor *out = oa_layer_forward(&a->rig.tape, &a->rig.layer, &taken);
+    oa_tensor *out = oa_layer_forward(&p->tape, &a->rig.layer, &taken);
     OA_TRY(oa_status(a->context));
     oa_acts_download(a->rig.device, out->rows * out->cols, out->data, y);
-    a->x = taken.x;
-    a->memory = taken.memory;
-    a->y = out;
+    p->x = taken.x;
+    p->memory = taken.memory;
+    p->y = out;
     return OA_OK;
 }
 
@@ -186,23 +199,53 @@ static void give_gradient(struct oa_attention *a, const oa_tensor *x, void *dx)
         memset(dx, 0, (size_t)(x->rows * x->cols) * a->rig.device->numbers.real_size);
 }
 
-enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx, void *dmemory)
+enum oa_error oa_attention_pass_backward(oa_attention_pass *p, const void *dy, void *dx,
+                                         void *dmemory)
 {
+    oa_attention *a = p->attention;
     OA_TRY(oa_status(a->context));
-    if (!a->y)
+    if (!p->y)
         return oa_fail(a->context, OA_ARGUMENT, "backward needs a forward call before it");
-    if (dmemory && !a->memory)
+    if (dmemory && !p->memory)
         return oa_fail(a->context, OA_ARGUMENT,
                        "dmemory must be NULL: self-attention has no memory");
-    a->y->gradient = take_in(&a->rig.tape, dy, a->y->rows * a->y->cols);
+    p->y->gradient = take_in(&p->tape, dy, p->y->rows * p->y->cols);
     OA_TRY(oa_status(a->context));
-    oa_tape_backward(&a->rig.tape);
+    oa_tape_backward(&p->tape);
     OA_TRY(oa_status(a->context));
-    a->y = NULL;
+    p->y = NULL;
     oa_view_fetch(&a->gradients);
-    give_gradient(a, a->x, dx);
-    give_gradient(a, a->memory, dmemory);
+    give_gradient(a, p->x, dx);
+    give_gradient(a, p->memory, dmemory);
     return OA_OK;
+}
+
+oa_attention_pass *oa_attention_pass_open(oa_attention *a)
+{
+    struct oa_attention_pass *p = oa_alloc(a->context, sizeof *p);
+    if (!p)
+        return NULL;
+    p->attention = a;
+    oa_tape_init(&p->tape, a->rig.device);
+    return p;
+}
+
+void oa_attention_pass_close(oa_attention_pass *p)
+{
+    if (!p)
+        return;
+    oa_tape_free(&p->tape);
+    oa_free(p);
+}
+
+enum oa_error oa_attention_forward(oa_attention *a, const struct oa_attention_input *in, void *y)
+{
+    return oa_attention_pass_forward(&a->last, in, y);
+}
+
+enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx, void *dmemory)
+{
+    return oa_attention_pass_backward(&a->last, dy, dx, dmemory);
 }
 
 /* ---- decoding ---- */

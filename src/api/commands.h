@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions of the program's commands that only print: not part of the public header, and not
- * exported by the shared library. src/cli includes this file and orthant.h, and nothing else of the
- * library. */
+ * Functions of the program's commands that only print: not part of the public header. The shared
+ * library exports those marked OA_API for the Python package, which belongs to the same version
+ * (python/orthant/_binding.py is made of this file and orthant.h); programs have no header for
+ * them. src/cli includes this file and orthant.h, and nothing else of the library. */
 #ifndef ORTHANT_COMMANDS_H
 #define ORTHANT_COMMANDS_H
 
@@ -20,20 +21,23 @@ int oa_text_width(const char *utf8);
 /* ---- attentions and tasks ---- */
 
 /* All mechanisms, as a table; the language and all mechanisms as Markdown (docs/attention.md). */
-enum oa_error oa_list(oa_context *c, const struct oa_output *out);
-enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_list(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out);
 /* The values of data.task: input and output, metrics, references. */
-enum oa_error oa_list_tasks(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_list_tasks(oa_context *c, const struct oa_output *out);
 /* The synthetic data sets: rules, sizes with defaults and ranges, files, papers. */
-enum oa_error oa_data_list(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_data_list(oa_context *c, const struct oa_output *out);
 /* Formulas, parameters, FLOPs, modes and caveats of an attention in the shape of model.*. */
-enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out);
+OA_API enum oa_error oa_explain(const oa_config *config, const char *spec,
+                                const struct oa_output *out);
 /* Published claims about frozen orthogonal projections at model.width and model.heads: closed form,
  * measurement, verdict. page: HTML file to write, with charts; NULL = none. Takes seconds. */
-enum oa_error oa_theory(const oa_config *config, const char *page, const struct oa_output *out);
+OA_API enum oa_error oa_theory(const oa_config *config, const char *page,
+                               const struct oa_output *out);
 /* Checks that attentions are computed correctly: spec, or every mechanism if NULL. quick = 1: fewer
  * variants and draws. OA_DISPROVED, after the text was written, if a check failed. */
-enum oa_error oa_verify(oa_context *c, const char *spec, int quick, const struct oa_output *out);
+OA_API enum oa_error oa_verify(oa_context *c, const char *spec, int quick,
+                               const struct oa_output *out);
 
 /* As oa_encode, with the special tokens that the file puts around a text, or two (pair not NULL);
  * as JSON with the type of each id. */
@@ -54,15 +58,16 @@ struct oa_inspect_request {
 /* The attention map of every layer and head on a text, with entropy, distance and the nearest fixed
  * attention; the text is a table of the heads, JSON has the maps. Computed in float32, in float64
  * if the run was. A text longer than the context is refused. */
-enum oa_error oa_inspect(oa_context *c, const char *folder,
-                         const struct oa_inspect_request *request, const struct oa_output *out);
+OA_API enum oa_error oa_inspect(oa_context *c, const char *folder,
+                                const struct oa_inspect_request *request,
+                                const struct oa_output *out);
 
 /* ---- before and beyond a comparison ---- */
 
 /* Parameters, FLOPs, memory and estimated time of a training, without doing it: a row for each of
  * `count` attentions; 0: model.attention. */
-enum oa_error oa_plan_training(const oa_config *config, const char *const *attentions, int count,
-                               const struct oa_output *out);
+OA_API enum oa_error oa_plan_training(const oa_config *config, const char *const *attentions,
+                                      int count, const struct oa_output *out);
 
 /* Experiments (*.yaml, docs/evidence-experiments.md) that test published claims. */
 struct oa_evidence_request {
@@ -80,29 +85,29 @@ struct oa_evidence_request {
 /* Runs the experiments that are not complete, judges all, writes the page; the text is a table of
  * verdicts. OA_INTERRUPTED when stopped; the next call continues. Missing data: OA_IO if the
  * experiment was named, else a notice. */
-enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
-                          const struct oa_output *out);
+OA_API enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
+                                 const struct oa_output *out);
 
 /* The folder of a Hugging Face model (config.json, *.safetensors, tokenizer.json) as a run in
  * `out`, which must not have one. OA_UNSUPPORTED names what the model has and Orthant has not,
  * before a tensor is read. The text is what was made. */
-enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
-                        const struct oa_output *output);
+OA_API enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
+                               const struct oa_output *output);
 
 /* A run as the folder of a Hugging Face model in `out`, which must not have one. OA_UNSUPPORTED
  * names the option that no family has. */
-enum oa_error oa_export(oa_context *c, const char *run, const char *out,
-                        const struct oa_output *output);
+OA_API enum oa_error oa_export(oa_context *c, const char *run, const char *out,
+                               const struct oa_output *output);
 
 /* A run with the weights of `run` and another attention, in `out`, which must not have one; what
  * does not fit is initialised. The text is what was kept of each layer. */
-enum oa_error oa_swap(oa_context *c, const char *run, const char *attention, const char *out,
-                      const struct oa_output *output);
+OA_API enum oa_error oa_swap(oa_context *c, const char *run, const char *attention, const char *out,
+                             const struct oa_output *output);
 
 /* A run with another attention (model.attention) that learns from the run `teacher`: first the
  * outputs of attention layers, then that of the model. Continues one that was stopped. */
-enum oa_error oa_distil(const oa_config *config, const char *teacher, const char *folder,
-                        const struct oa_output *out);
+OA_API enum oa_error oa_distil(const oa_config *config, const char *teacher, const char *folder,
+                               const struct oa_output *out);
 
 /* Runs of other programs: files of CSV, TSV or JSON, "-" (standard input), folders of TensorBoard's
  * event files. Of config: compare.metric (a column or tag), baseline (a system), margin,
@@ -119,17 +124,17 @@ struct oa_judge_request {
 };
 /* Judges them as oa_compare judges its runs. The text is the table; the folder (NULL = none) gets
  * results.json, report.html, report.md and report.svg. OA_DIVERGED as oa_compare. */
-enum oa_error oa_judge_runs(const oa_config *config, const struct oa_judge_request *r,
-                            const char *folder, const struct oa_output *out);
+OA_API enum oa_error oa_judge_runs(const oa_config *config, const struct oa_judge_request *r,
+                                   const char *folder, const struct oa_output *out);
 
 /* ---- the machine ---- */
 
 /* Processor, kernels in use and why others are not, libraries, threads, memory. */
-enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
 /* Peak matrix arithmetic and memory bandwidth of one core and of all threads. About a second. */
-enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
 /* Every version of every kernel on one core, relative to plain C. Takes seconds. */
-enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out);
 
 struct oa_bench_request {
     const char *const *attentions; /* [count] */
@@ -147,15 +152,15 @@ struct oa_bench_request {
  * (measured too if not listed), and the exponents of time and memory in the length. An attention
  * that is refused at a length is shown with the reason. OA_INTERRUPTED when stopped, after the
  * measured rows were written. */
-enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r,
-                                 const struct oa_output *out);
+OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r,
+                                        const struct oa_output *out);
 
 /* Time of training steps of the configured run by part of the model and by operation, with the
  * lower bound given by arithmetic and memory traffic. processor_time = 1: processor time of all
  * threads, relative to the peaks of one core; -1: wall time; 0: wall time, but processor time, with
  * a notice, if other programs use more than 15 % of the processor. OA_INTERRUPTED as above. */
-enum oa_error oa_bench_step(const oa_config *config, int processor_time,
-                            const struct oa_output *out);
+OA_API enum oa_error oa_bench_step(const oa_config *config, int processor_time,
+                                   const struct oa_output *out);
 
 struct oa_decode_bench_request {
     const char *const *attentions; /* [count], each in turn; 0: model.attention */
@@ -170,8 +175,8 @@ struct oa_decode_bench_request {
  * several in parallel, which read the weights once for all; the bytes of a step and the time that
  * this machine takes to read them. OA_ARGUMENT unless the model is a decoder alone; OA_INTERRUPTED
  * as above. */
-enum oa_error oa_bench_decode(const oa_config *config,
-                              const struct oa_decode_bench_request *request,
-                              const struct oa_output *out);
+OA_API enum oa_error oa_bench_decode(const oa_config *config,
+                                     const struct oa_decode_bench_request *request,
+                                     const struct oa_output *out);
 
 #endif

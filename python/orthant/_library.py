@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared library: where it is, contexts, calls, errors, messages, stops."""
+import ctypes
+import ctypes.util
+import json
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+
+from . import _binding as binding
+
+logger = logging.getLogger("orthant")
+
+
+class Error(Exception):
+    """What the library refuses or cannot do, with its sentence.
+
+    code: number of enum oa_error; kind: its name, such as "ARGUMENT", "SHAPE", "IO".
+    """
+
+    def __init__(self, sentence, code=binding.OA_ARGUMENT):
+        super().__init__(sentence)
+        self.code = code
+        self.kind = binding.ERRORS[code][0]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after the library has saved its work; the message is the sentence of the library."""
+
+
+# ---- loading
+
+
+def _candidates():
+    """Paths of the library, with what each of them is."""
+    chosen = os.environ.get("ORTHANT_LIBRARY")
+    if chosen:
+        return [chosen]
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+    inside = [os.path.join(here, name) for name in ("liborthant.so.0", "liborthant.so")]
+    inside = [path for path in inside if os.path.exists(path)]
+    return inside or [ctypes.util.find_library("orthant") or "liborthant.so.0"]
+
+
+def _load():
+    path = _candidates()[0]
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError("liborthant.so was not found (%s): install Orthant, or name the library "
+                          "in $ORTHANT_LIBRARY" % error) from None
+    for name, (result, arguments) in binding.FUNCTIONS.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError("%s has no function %s: it is not the library that this package was "
+                              "made for" % (path, name)) from None
+        function.restype, function.argtypes = result, arguments
+    version = ctypes.string_at(library.oa_version()).decode()
+    if version != binding.VERSION:
+        raise ImportError("%s is version %s, and this package is of version %s"
+                          % (path, version, binding.VERSION))
+    return library
+
+
+library = _load()
+library_path = library._name
+
+
+def text_bytes(text, what="text"):
+    """A string of C; None stays NULL."""
+    if text is None:
+        return None
+    data = os.fspath(text)
+    data = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    if b"\0" in data:
+        raise Error("%s has a zero byte at %d: remove it" % (what, data.index(b"\0")))
+    return data
+
+
+def text_array(texts):
+    """(array, count) of strings for const char *const *."""
+    items = [text_bytes(t) for t in texts]
+    return (ctypes.c_char_p * max(len(items), 1))(*items), len(items)
+
+
+# ---- messages
+
+
+class Progress:
+    """Takes the log of a context: notices go to logging, progress to a callable or to tqdm."""
+
+    def __init__(self, progress):
+        self.bar = self.call = None
+        if callable(progress):
+            self.call = progress
+        elif progress or (progress is None and _is_interactive()):
+            self.bar = _open_bar()
+            self.call = self._show if self.bar else self._print if progress else None
+
+    def _print(self, line, share):
+        print(line, file=sys.stderr)
+
+    def _show(self, line, share):
+        self.bar.set_description_str(line, refresh=share is None)
+        if share is not None:
+            self.bar.n = round(share, 3)
+            self.bar.refresh()
+
+    def take(self, level, line):
+        if level == 0:
+            logger.warning("%s", line)
+        elif level == 2:
+            logger.info("%s", line)
+        elif self.call:
+            self.call(line, _share(line))
+
+    def close(self):
+        if self.bar:
+            self.bar.close()
+
+
+def _share(line):
+    """How much is done, of 1, where a line of progress tells it."""
+    step = re.search(r"step (\d+)/(\d+)", line)
+    percent = re.search(r"(\d+) %", line)
+    if step and int(step.group(2)):
+        return min(1.0, int(step.group(1)) / int(step.group(2)))
+    return int(percent.group(1)) / 100 if percent else None
+
+
+def _is_interactive():
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _open_bar():
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=1.0, leave=False, bar_format="{desc} {bar}")
+
+
+# ---- contexts and calls
+
+
+class Context:
+    """An open context of the library with one configuration, for one command.
+
+    threads: 0 = all cores; isa, device: as struct oa_settings has them; progress: None (a bar of
+    tqdm on a terminal and in notebooks), True, False, or a callable of a line and of the share
+    done (0 to 1, None where a line does not tell).
+    """
+
+    def __init__(self, threads=0, isa=None, device=None, progress=False):
+        self.stop = ctypes.c_int(0)
+        self.failure = None  # an exception of a callback
+        self.progress = Progress(progress)
+        self._log = binding.oa_settings._fields_[2][1](self._take_log)
+        settings = binding.oa_settings(threads=threads, isa=text_bytes(isa),
+                                       device=text_bytes(device), log=self._log,
+                                       stop=ctypes.pointer(self.stop))
+        self.handle = library.oa_open(ctypes.byref(settings))
+        if not self.handle:
+            raise MemoryError("orthant: out of memory")
+        self.config = None
+        try:
+            self.check(library.oa_last_error(self.handle, None))
+            self.config = library.oa_config_new(self.handle)
+            if not self.config:
+                self.check(binding.OA_NO_MEMORY)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        self.progress.close()
+        if self.handle:
+            library.oa_config_free(self.config)
+            library.oa_close(self.handle)
+        self.handle = self.config = None
+
+    def guard(self, function, *arguments):
+        """What a callback does; its exception stops the work and is raised after the call."""
+        try:
+            return function(*arguments)
+        except BaseException as exception:
+            self.failure = self.failure or exception
+            self.stop.value = signal.SIGINT
+            return None
+
+    def _take_log(self, argument, level, line):
+        self.guard(self.progress.take, level, ctypes.string_at(line).decode("utf-8", "replace"))
+
+    def sentence(self, code):
+        address = ctypes.c_char_p()
+        library.oa_last_error(self.handle, ctypes.byref(address))
+        text = (address.value or b"").decode("utf-8", "replace")
+        library.oa_clear_error(self.handle)
+        return text or binding.ERRORS[code][1]
+
+    def check(self, code, accept=()):
+        """Raises what a call returned; codes of `accept` are no failures."""
+        failure, self.failure = self.failure, None
+        if failure:
+            library.oa_clear_error(self.handle)
+            raise failure
+        if code == binding.OA_OK:
+            return
+        sentence = self.sentence(code)
+        if code in accept:
+            return
+        if code == binding.OA_INTERRUPTED:
+            raise Interrupted(sentence)
+        if code == binding.OA_NO_MEMORY:
+            raise MemoryError(sentence)
+        raise Error(sentence, code)
+
+    # ---- options
+
+    def set(self, options):
+        """Options as keywords (train__steps=3), nested ({"train": {"steps": 3}}) or by key."""
+        for key, value in flat_options(options):
+            self.check(library.oa_config_set(self.config, text_bytes(key), value))
+
+    # ---- long calls
+
+    def call(self, name, *arguments, accept=()):
+        """Runs a function of the library outside the main thread, which so can receive Ctrl-C: it
+        then sets the stop flag, and waits until the library has saved."""
+        interrupted, result = False, []
+        function = getattr(library, name)
+        if threading.current_thread() is not threading.main_thread():
+            return self.check(function(*arguments), accept)
+        done = threading.Event()
+
+        def run():
+            try:
+                result.append(function(*arguments))
+            except BaseException as exception:  # of ctypes: a wrong argument
+                result.append(exception)
+            done.set()
+
+        worker = threading.Thread(target=run, name="orthant")
+        worker.start()
+        while not done.is_set():
+            try:
+                done.wait()
+            except KeyboardInterrupt:
+                interrupted, self.stop.value = True, signal.SIGINT
+        worker.join()
+        if isinstance(result[0], BaseException):
+            raise result[0]
+        self.check(result[0], accept)
+        if interrupted:
+            raise KeyboardInterrupt
+        return None
+
+    def text_of(self, name, *arguments, accept=(), as_json=True):
+        """Runs a function that ends with struct oa_output *, and returns what it writes."""
+        pieces = []
+
+        def add(argument, address, length):
+            self.guard(pieces.append, ctypes.string_at(address, length))
+
+        sink = binding.oa_sink(add)
+        out = binding.oa_output(sink=sink, json=int(as_json))
+        self.call(name, *arguments, ctypes.byref(out), accept=accept)
+        return b"".join(pieces).decode("utf-8", "replace")
+
+    def json_of(self, name, *arguments, accept=()):
+        text = self.text_of(name, *arguments, accept=accept)
+        return json.loads(text) if text.strip() else None
+
+
+def flat_options(options, before=""):
+    """Pairs (key, value) of text as oa_config_set takes them."""
+    pairs = []
+    for name, value in options.items():
+        key = before + name.replace("__", ".")
+        if isinstance(value, dict):
+            pairs += flat_options(value, key + ".")
+        elif value is not None:
+            pairs.append((key, option_text(value, key)))
+    return pairs
+
+
+def option_text(value, key):
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, (list, tuple)):
+        return b",".join(option_text(v, key) for v in value)
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return text_bytes(value, key)
+    return str(value).encode()
+
+
+def split_settings(options):
+    """Takes the settings of a context out of the keywords of a command."""
+    return {name: options.pop(name) for name in ("threads", "isa", "device", "progress")
+            if name in options}
+
+
+def rename_short(options, short):
+    """Keywords that the commands of the program have too, as keys of options."""
+    return {short.get(name, name): value for name, value in options.items()}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons of attentions, and of the runs of other programs."""
+import csv
+import ctypes
+import json
+import os
+
+from . import _binding as binding
+from ._library import Error, library, rename_short, text_array, text_bytes
+from .commands import open_command
+from .display import Page, Picture, table, temporary_folder
+from .runs import Run, data_options
+
+COMPARED = {name: "compare." + name for name in
+            ("seeds", "equal", "baseline", "margin", "family", "test", "threshold", "sequential",
+             "until_resolved", "budget", "tune")}
+# Of compare without attentions, as the program has them.
+USUAL = ["softmax", "orthogonal", "random", "fixed-random", "dense", "random + softmax"]
+
+
+def compare(data=None, attentions=None, out="comparison", overwrite=False, config=None, **options):
+    """Trains each attention with each seed under one budget and tests the differences; returns the
+    Comparison. The folder `out` of an interrupted comparison, or with fewer seeds or attentions, is
+    continued.
+
+    data, other keywords: as train; seeds, baseline, margin, equal, until_resolved and the other
+    options compare.* by their names.
+    """
+    options.update(data_options(data))
+    attentions = [attentions] if isinstance(attentions, str) else attentions
+    with open_command(rename_short(options, COMPARED), config) as context:
+        chosen = ctypes.c_char_p()
+        context.check(library.oa_config_get_text(context.config, b"compare.attentions",
+                                                 ctypes.byref(chosen)))
+        array, count = text_array(attentions or ([] if chosen.value else USUAL))
+        library.oa_config_overwrite(context.config, int(overwrite))
+        text = context.text_of("oa_compare", context.config, array, count, text_bytes(out, "out"),
+                               as_json=False)
+    return Comparison(out, text)
+
+
+def judge(runs, system=None, seed=None, step=None, metric=None, at=None, better=None, level=0.05,
+          unpaired=False, out=None, **options):
+    """Judges the runs of other programs as compare judges its own; returns the Comparison.
+
+    runs: a DataFrame, a list of dicts, a file of CSV, TSV or JSON, a folder of TensorBoard's event
+    files, or a list of files. system, seed, step, metric: columns, None: recognised by their names.
+    at: "last", "best" or a step; better: "lower", "higher" or None: told by the metric's name;
+    baseline, margin, family, test, threshold, sequential: as in compare. out: folder of the report,
+    None: one that is removed when the interpreter ends.
+    """
+    directions = {None: 0, "lower": -1, "higher": 1}
+    if better not in directions:
+        raise Error('better is %r; give "lower", "higher" or None' % (better,))
+    folder = out if out is not None else temporary_folder()
+    array, count = text_array(run_files(runs))
+    request = binding.oa_judge_request(
+        path=array, paths=count, system=text_bytes(system), seed=text_bytes(seed),
+        step=text_bytes(step), at=text_bytes(None if at is None else str(at)),
+        better=directions[better], level=level, unpaired=int(unpaired))
+    options["metric"] = metric
+    with open_command(rename_short(options, COMPARED)) as context:
+        text = context.text_of("oa_judge_runs", context.config, ctypes.byref(request),
+                               text_bytes(folder, "out"), as_json=False)
+    return Comparison(folder, text)
+
+
+def run_files(runs):
+    """Paths of what a caller gives to judge; tables in memory are written to a file."""
+    if isinstance(runs, (str, os.PathLike)):
+        return [runs]
+    if hasattr(runs, "to_dict") and hasattr(runs, "columns"):
+        runs = runs.to_dict("records")
+    runs = list(runs)
+    if not runs or not isinstance(runs[0], dict):
+        return runs
+    path = os.path.join(temporary_folder(), "runs.csv")
+    names = list(dict.fromkeys(name for row in runs for name in row))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(runs)
+    return [path]
+
+
+class Comparison(os.PathLike):
+    """A finished comparison in a folder. results: its results.json (docs/results.md)."""
+
+    def __init__(self, folder, text=""):
+        self.folder, self.text = os.fspath(folder), text
+        path = os.path.join(self.folder, "results.json")
+        if not os.path.exists(path):
+            raise Error("%s has no results.json: it is not a finished comparison" % self.folder,
+                        binding.OA_IO)
+        with open(path, encoding="utf-8") as file:
+            self.results = json.load(file)
+
+    def __fspath__(self):
+        return self.folder
+
+    def __repr__(self):
+        return self.text or "orthant.Comparison(%r)" % self.folder
+
+    @property
+    def entries(self):
+        """The attentions as results.json has them, the best first."""
+        return [self.results["entries"][i] for i in self.results["order"]]
+
+    @property
+    def rows(self):
+        """A dict for each attention, the best first; loss and interval in the unit of results."""
+        family = (self.results.get("family") or {}).get("kind")
+        against = {"baseline": "baseline", "uniform": "floor"}.get(family)
+        return [row_of(entry, against) for entry in self.entries]
+
+    @property
+    def table(self):
+        """rows as a DataFrame, without pandas as a list of dicts."""
+        return table(self.rows)
+
+    @property
+    def verdicts(self):
+        """The verdict of each attention by its name."""
+        return {name_of(e): e["statistics"]["verdict_text"] for e in self.entries}
+
+    @property
+    def conclusion(self):
+        return self.results["conclusion"]
+
+    @property
+    def recommendation(self):
+        """The sentence on what to do; None where there is none."""
+        return (self.results.get("recommendation") or {}).get("text")
+
+    @property
+    def runs(self):
+        """The folders of the runs that are there, as Run."""
+        found = []
+        for folder, names, files in os.walk(self.folder):
+            names.sort()
+            if "model.safetensors" in files:
+                found.append(Run(folder))
+        return found
+
+    def report(self):
+        """The page with everything, which a notebook shows."""
+        return Page(os.path.join(self.folder, "report.html"))
+
+    def plot(self, axes=None):
+        """The picture of the report; with axes of matplotlib, the differences and their intervals
+        drawn there, and the axes."""
+        if axes is None:
+            return Picture(os.path.join(self.folder, "report.svg"))
+        for place, row in enumerate(reversed(self.rows)):
+            if row["difference"] is not None:
+                low = row["low"] if row["low"] is not None else row["difference"]
+                high = row["high"] if row["high"] is not None else row["difference"]
+                axes.plot([low, high], [place, place], color="black")
+                axes.plot(row["difference"], place, "o", color="black")
+        axes.set_yticks(range(len(self.rows)), [row["attention"] for row in reversed(self.rows)])
+        axes.axvline(0, linewidth=0.5)
+        axes.set_xlabel("difference")
+        return axes
+
+    def _repr_html_(self):
+        return self.report()._repr_html_()
+
+
+def name_of(entry):
+    return "uniform baseline" if entry["floor"] else entry["attention"]
+
+
+def row_of(entry, against):
+    """against: the member of the statistics with what the verdict is about, None: the reference."""
+    s = entry["statistics"]
+    judged = (s.get(against) if against else
+              {"difference": s.get("adjusted_difference"), "interval": s.get("interval"),
+               "p_adjusted": s.get("p_adjusted")}) or {}
+    difference, interval = judged.get("difference"), judged.get("interval") or {}
+    if isinstance(difference, dict):
+        difference = difference["mean"]
+    return {"attention": name_of(entry), "runs": len(entry["runs"]),
+            "loss": s["loss"]["mean"], "difference": difference,
+            "low": interval.get("low"), "high": interval.get("high"),
+            "p": judged.get("p_adjusted"), "verdict": s["verdict_text"],
+            "trainable": entry["trainable"]}
+
+
+def load(folder):
+    """The Run or the Comparison in a folder."""
+    return (Comparison if os.path.exists(os.path.join(folder, "results.json")) else Run)(folder)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An attention layer on arrays of NumPy. orthant.torch has the one for models of PyTorch."""
+import ctypes
+import os
+import threading
+import weakref
+
+import numpy as np
+
+from . import _binding as binding
+from ._library import Context, Error, library, text_bytes
+
+# Layers of a process share a context for each setting, since each has its threads. A context is used
+# by one thread at a time. After a fork the child begins with none: threads do not survive it.
+_contexts, _opening = {}, threading.Lock()
+
+
+class SharedContext(Context):
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.lock, self.process = threading.RLock(), os.getpid()
+
+
+def shared_context(threads=0, isa=None, device=None):
+    key = (os.getpid(), threads, isa, device)
+    with _opening:
+        if key not in _contexts:
+            _contexts[key] = SharedContext(threads=threads, isa=isa, device=device)
+        return _contexts[key]
+
+
+def _forget_contexts():
+    global _contexts, _opening
+    _forgotten.extend(_contexts.values())  # not closed: their threads are those of the parent
+    _contexts, _opening = {}, threading.Lock()
+
+
+_forgotten = []
+os.register_at_fork(after_in_child=_forget_contexts)
+
+
+def _close(context, function, handle, after=None):
+    if context.process == os.getpid() and context.handle:
+        with context.lock:
+            function(handle)
+
+
+def address(array):
+    return None if array is None else array.ctypes.data
+
+
+class Pass:
+    """What backward needs of a forward call; several of a layer may be alive."""
+
+    def __init__(self, layer):
+        self.layer = layer
+        self.handle = library.oa_attention_pass_open(layer.handle)
+        if not self.handle:
+            layer.fail()
+        self.memory_shape = self.shape = self.lengths = None
+        weakref.finalize(self, _close, layer.context, library.oa_attention_pass_close, self.handle,
+                         layer)  # the finalizer keeps the layer open
+
+
+class Layer:
+    """A layer of the attention language with its projections.
+
+    spec: one layer; width, heads; context: longest sequence; memory_context: longest memory of
+    cross-attention, 0 = context; causal, cross, bias; dtype: numpy.float32 or float64; seed of the
+    initial values; threads (0 = all cores), isa, device.
+    parameters: {name: array}, frozen: the same of what has no gradient, gradients: {name: array}.
+    The arrays are the memory of the layer: after writing into them call changed().
+    """
+
+    def __init__(self, spec, width, heads, context, causal=False, cross=False, bias=False,
+                 memory_context=0, dtype=np.float32, seed=1, threads=0, isa=None, device=None):
+        dtype = np.dtype(dtype)
+        if dtype not in (np.float32, np.float64):
+            raise Error("the dtype of a layer is %s; choose float32 or float64" % dtype)
+        self.spec, self.width, self.heads, self.length = spec, width, heads, context
+        self.causal, self.cross, self.dtype = bool(causal), bool(cross), dtype
+        self.context = shared_context(threads, isa, device)
+        form = binding.oa_attention_form(
+            width=width, heads=heads, length=context, memory_length=memory_context,
+            causal=int(causal), cross=int(cross), bias=int(bias),
+            precision=b"f64" if dtype == np.float64 else b"f32", seed=seed)
+        with self.context.lock:
+            self.handle = library.oa_attention_open(self.context.handle,
+                                                    text_bytes(spec, "attention"),
+                                                    ctypes.byref(form))
+            if not self.handle:
+                self.fail()
+        weakref.finalize(self, _close, self.context, library.oa_attention_close, self.handle)
+        self.parameters, self.frozen, self.gradients = {}, {}, {}
+        self._spare = []
+        self._describe()
+
+    def _describe(self):
+        weights = binding.oa_weights()
+        while library.oa_attention_weights(self.handle, len(self.parameters) + len(self.frozen),
+                                           ctypes.byref(weights)):
+            name = weights.name.decode()
+            shape = tuple(weights.dim[:weights.dims])
+            trained = bool(weights.gradient)
+            (self.parameters if trained else self.frozen)[name] = self._view(weights.value, shape)
+            if trained:
+                self.gradients[name] = self._view(weights.gradient, shape)
+
+    def _view(self, where, shape):
+        """Memory of the layer as an array, which keeps the layer open."""
+        size = int(np.prod(shape)) * self.dtype.itemsize
+        memory = (ctypes.c_char * size).from_address(where)
+        memory.layer = self
+        return np.frombuffer(memory, self.dtype).reshape(shape)
+
+    def fail(self):
+        self.context.check(library.oa_last_error(self.context.handle, None))
+        raise Error("the layer was not opened", binding.OA_INTERNAL)
+
+    def check_process(self):
+        if self.context.process != os.getpid():
+            raise Error("this layer was opened before a fork, whose threads are not in this "
+                        "process: open it here", binding.OA_UNSUPPORTED)
+
+    def changed(self):
+        """To be called after parameters were written."""
+        with self.context.lock:
+            library.oa_attention_changed(self.handle)
+
+    def zero_gradients(self):
+        with self.context.lock:
+            library.oa_attention_zero_gradients(self.handle)
+
+    # ---- passes
+
+    def _array(self, x, name):
+        x = np.ascontiguousarray(x, self.dtype)
+        if x.ndim != 3 or x.shape[2] != self.width:
+            raise Error("%s has the shape %s; give [batch, tokens, %d]"
+                        % (name, list(x.shape), self.width), binding.OA_SHAPE)
+        return x
+
+    def _input(self, x, memory, lengths):
+        """The input struct; it does not keep the arrays, which are returned too."""
+        self.check_process()
+        x = self._array(x, "x")
+        memory = None if memory is None else self._array(memory, "memory")
+        if memory is not None and memory.shape[0] != x.shape[0]:
+            raise Error("memory has a batch of %d, x of %d" % (memory.shape[0], x.shape[0]),
+                        binding.OA_SHAPE)
+        if lengths is not None:
+            lengths = np.ascontiguousarray(lengths, np.int32)
+            if lengths.shape != x.shape[:1]:
+                raise Error("lengths has the shape %s; give [%d]"
+                            % (list(lengths.shape), x.shape[0]), binding.OA_SHAPE)
+        given = binding.oa_attention_input(
+            batch=x.shape[0], tokens=x.shape[1], x=address(x), memory=address(memory),
+            memory_tokens=0 if memory is None else memory.shape[1],
+            lengths=None if lengths is None else
+            lengths.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)))
+        return given, (x, memory, lengths)
+
+    def forward(self, x, memory=None, lengths=None, into=None):
+        """y [batch, tokens, width] of x, and the Pass for backward (`into`: this one, again).
+        lengths [batch]: without padding, of the memory in cross-attention, else of x."""
+        given, arrays = self._input(x, memory, lengths)
+        y = np.empty(arrays[0].shape, self.dtype)
+        with self.context.lock:
+            p = into or (self._spare.pop() if self._spare else Pass(self))
+            p.shape, p.lengths = arrays[0].shape, arrays[2]
+            p.memory_shape = None if arrays[1] is None else arrays[1].shape
+            self.context.check(library.oa_attention_pass_forward(p.handle, ctypes.byref(given),
+                                                                 address(y)))
+        return y, p
+
+    def __call__(self, x, memory=None, lengths=None):
+        y, p = self.forward(x, memory, lengths)
+        self.release(p)
+        return y
+
+    def backward(self, p, dy):
+        """(dx, dmemory) of a Pass from dy; gradients of parameters are added to `gradients`. A pass
+        has one backward call."""
+        self.check_process()
+        dy = np.ascontiguousarray(dy, self.dtype)
+        if dy.shape != p.shape:
+            raise Error("dy has the shape %s; give %s" % (list(dy.shape), list(p.shape)),
+                        binding.OA_SHAPE)
+        dx = np.empty(p.shape, self.dtype)
+        dmemory = None if p.memory_shape is None else np.empty(p.memory_shape, self.dtype)
+        with self.context.lock:
+            self.context.check(library.oa_attention_pass_backward(p.handle, address(dy),
+                                                                  address(dx), address(dmemory)))
+        return dx, dmemory
+
+    def release(self, p):
+        """A pass that is not needed any more; the next forward call uses its memory."""
+        self._spare.append(p)
+
+    def decode(self):
+        """A state that reads one sequence token by token (a causal layer, or cross-attention)."""
+        return Decoding(self)
+
+
+class Decoding:
+    """step(x): the rows of y [1, n, width] of the next n tokens."""
+
+    def __init__(self, layer):
+        layer.check_process()
+        self.layer = layer
+        with layer.context.lock:
+            self.handle = library.oa_attention_state_open(layer.handle)
+            if not self.handle:
+                layer.fail()
+        weakref.finalize(self, _close, layer.context, library.oa_attention_state_close,
+                         self.handle, layer)
+
+    def step(self, x, memory=None, lengths=None):
+        given, arrays = self.layer._input(x, memory, lengths)
+        y = np.empty(arrays[0].shape, self.layer.dtype)
+        with self.layer.context.lock:
+            self.layer.context.check(library.oa_attention_step(self.handle, ctypes.byref(given),
+                                                               address(y)))
+        return y
+
+    def reset(self):
+        with self.layer.context.lock:
+            library.oa_attention_state_reset(self.handle)
