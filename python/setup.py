@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared library in the package: that of $ORTHANT_LIBRARY, else built with CMake from the sources,
-which are in the folder above (a checkout) or in csource/ (a source distribution)."""
+"""The shared library in the package: that of $ORTHANT_LIBRARY, else built with CMake from the
+sources, which are in the folder above (a checkout) or in csource/ (a source distribution)."""
 import os
 import re
 import shutil
 import subprocess
 
 from setuptools import Distribution, setup
-from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools before 70.1
+    from wheel.bdist_wheel import bdist_wheel
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = next((f for f in (os.path.join(HERE, "csource"), os.path.dirname(HERE))

@@ -10,8 +10,8 @@ import numpy as np
 from . import _binding as binding
 from ._library import Context, Error, library, text_bytes
 
-# Layers of a process share a context for each setting, since each has its threads. A context is used
-# by one thread at a time. After a fork the child begins with none: threads do not survive it.
+# Layers of a process share a context for each setting, since each has its threads. A context is
+# used by one thread at a time. After a fork the child begins with none: threads do not survive it.
 _contexts, _opening = {}, threading.Lock()
 
 
@@ -45,6 +45,32 @@ def _close(context, function, handle, after=None):
             function(handle)
 
 
+class Handle:
+    """A layer of the library. Closed when nobody has it any more: a Layer, its arrays, passes and
+    states do; it has none of them."""
+
+    def __init__(self, context, spec, form):
+        self.context = context
+        with context.lock:
+            self.value = library.oa_attention_open(context.handle, spec, ctypes.byref(form))
+            if not self.value:
+                self.fail()
+        weakref.finalize(self, _close, context, library.oa_attention_close, self.value)
+
+    def fail(self):
+        self.context.check(library.oa_last_error(self.context.handle, None))
+        raise Error("the layer was not opened", binding.OA_INTERNAL)
+
+    def open(self, function, close, user):
+        """Opens what belongs to the layer, for an object whose end closes it."""
+        with self.context.lock:
+            value = function(self.value)
+            if not value:
+                self.fail()
+        weakref.finalize(user, _close, self.context, close, value, self)  # which keeps the layer
+        return value
+
+
 def address(array):
     return None if array is None else array.ctypes.data
 
@@ -52,14 +78,10 @@ def address(array):
 class Pass:
     """What backward needs of a forward call; several of a layer may be alive."""
 
-    def __init__(self, layer):
-        self.layer = layer
-        self.handle = library.oa_attention_pass_open(layer.handle)
-        if not self.handle:
-            layer.fail()
+    def __init__(self, handle):
+        self.handle = handle.open(library.oa_attention_pass_open, library.oa_attention_pass_close,
+                                  self)
         self.memory_shape = self.shape = self.lengths = None
-        weakref.finalize(self, _close, layer.context, library.oa_attention_pass_close, self.handle,
-                         layer)  # the finalizer keeps the layer open
 
 
 class Layer:
@@ -84,20 +106,14 @@ class Layer:
             width=width, heads=heads, length=context, memory_length=memory_context,
             causal=int(causal), cross=int(cross), bias=int(bias),
             precision=b"f64" if dtype == np.float64 else b"f32", seed=seed)
-        with self.context.lock:
-            self.handle = library.oa_attention_open(self.context.handle,
-                                                    text_bytes(spec, "attention"),
-                                                    ctypes.byref(form))
-            if not self.handle:
-                self.fail()
-        weakref.finalize(self, _close, self.context, library.oa_attention_close, self.handle)
+        self.handle = Handle(self.context, text_bytes(spec, "attention"), form)
         self.parameters, self.frozen, self.gradients = {}, {}, {}
         self._spare = []
         self._describe()
 
     def _describe(self):
         weights = binding.oa_weights()
-        while library.oa_attention_weights(self.handle, len(self.parameters) + len(self.frozen),
+        while library.oa_attention_weights(self.handle.value, len(self.parameters) + len(self.frozen),
                                            ctypes.byref(weights)):
             name = weights.name.decode()
             shape = tuple(weights.dim[:weights.dims])
@@ -110,26 +126,25 @@ class Layer:
         """Memory of the layer as an array, which keeps the layer open."""
         size = int(np.prod(shape)) * self.dtype.itemsize
         memory = (ctypes.c_char * size).from_address(where)
-        memory.layer = self
+        memory.handle = self.handle
         return np.frombuffer(memory, self.dtype).reshape(shape)
 
-    def fail(self):
-        self.context.check(library.oa_last_error(self.context.handle, None))
-        raise Error("the layer was not opened", binding.OA_INTERNAL)
+    def is_of_this_process(self):
+        return self.context.process == os.getpid()
 
     def check_process(self):
-        if self.context.process != os.getpid():
+        if not self.is_of_this_process():
             raise Error("this layer was opened before a fork, whose threads are not in this "
                         "process: open it here", binding.OA_UNSUPPORTED)
 
     def changed(self):
         """To be called after parameters were written."""
         with self.context.lock:
-            library.oa_attention_changed(self.handle)
+            library.oa_attention_changed(self.handle.value)
 
     def zero_gradients(self):
         with self.context.lock:
-            library.oa_attention_zero_gradients(self.handle)
+            library.oa_attention_zero_gradients(self.handle.value)
 
     # ---- passes
 
@@ -166,7 +181,7 @@ class Layer:
         given, arrays = self._input(x, memory, lengths)
         y = np.empty(arrays[0].shape, self.dtype)
         with self.context.lock:
-            p = into or (self._spare.pop() if self._spare else Pass(self))
+            p = into or (self._spare.pop() if self._spare else Pass(self.handle))
             p.shape, p.lengths = arrays[0].shape, arrays[2]
             p.memory_shape = None if arrays[1] is None else arrays[1].shape
             self.context.check(library.oa_attention_pass_forward(p.handle, ctypes.byref(given),
@@ -208,12 +223,8 @@ class Decoding:
     def __init__(self, layer):
         layer.check_process()
         self.layer = layer
-        with layer.context.lock:
-            self.handle = library.oa_attention_state_open(layer.handle)
-            if not self.handle:
-                layer.fail()
-        weakref.finalize(self, _close, layer.context, library.oa_attention_state_close,
-                         self.handle, layer)
+        self.handle = layer.handle.open(library.oa_attention_state_open,
+                                        library.oa_attention_state_close, self)
 
     def step(self, x, memory=None, lengths=None):
         given, arrays = self.layer._input(x, memory, lengths)

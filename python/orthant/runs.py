@@ -88,7 +88,8 @@ class LineReader:
 
 
 class Run(os.PathLike):
-    """A trained model in a folder. scores: what training printed, of a run trained here."""
+    """A trained model in a folder. scores: what training printed, of a run trained here; config:
+    its config.json, with all options in config["options"]."""
 
     def __init__(self, folder, scores=None):
         self.folder, self.scores = os.fspath(folder), scores
@@ -105,6 +106,10 @@ class Run(os.PathLike):
     def __repr__(self):
         loss = (self.scores or {}).get("loss")
         return "orthant.Run(%r%s)" % (self.folder, "" if loss is None else ", loss=%.4f" % loss)
+
+    @property
+    def attention(self):
+        return self.config["options"]["model"]["attention"]
 
     @property
     def log(self):

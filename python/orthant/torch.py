@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention layers in models of PyTorch, on the processor."""
+import threading
+
 import numpy as np
 import torch
 from torch import nn
@@ -73,7 +75,7 @@ class Attention(nn.Module):
                               cross=cross, bias=bias, memory_context=memory_context, seed=seed,
                               threads=threads)
         self._reset()
-        layer = self._open(dtype)
+        layer = self._home = self._open(dtype)
         for name, array in layer.parameters.items():
             self._register(name, nn.Parameter(torch.from_numpy(array)))
         for name, array in layer.frozen.items():
@@ -81,8 +83,9 @@ class Attention(nn.Module):
         self._names = (list(layer.parameters), list(layer.frozen))
 
     def _reset(self):
-        import threading
-        self._layers, self._lock = {}, threading.RLock()
+        # _home: the layer with whose memory the parameters were made; _guests: by dtype, layers
+        # for values elsewhere, which are copied: of a functional call, a copied or a moved module.
+        self._home, self._guests, self._lock = None, {}, threading.RLock()
 
     def _register(self, name, value):
         """Under a name with dots, as a member of modules of those names."""
@@ -101,29 +104,34 @@ class Attention(nn.Module):
         if dtype not in _DTYPES:
             raise Error("the dtype of an attention is %s; choose torch.float32 or torch.float64"
                         % dtype, binding.OA_UNSUPPORTED)
-        if dtype not in self._layers:
-            self._layers[dtype] = Layer(dtype=_DTYPES[dtype], **self.arguments)
-        layer = self._layers[dtype]
-        try:
-            layer.check_process()
-        except Error:
-            layer = self._layers[dtype] = Layer(dtype=_DTYPES[dtype], **self.arguments)
-        return layer
+        return Layer(dtype=_DTYPES[dtype], **self.arguments)
 
     def _layer_of(self, parameters):
-        """The layer of the library for the dtype of the parameters, with their values."""
-        layer = self._open(parameters[0].dtype if parameters else self._buffer_dtype())
+        """The layer of the library that has the parameters, or a guest with their values."""
+        home, dtype = self._home, parameters[0].dtype if parameters else self._buffer_dtype()
+        if home and home.is_of_this_process() and all(
+                tensor.data_ptr() == array.ctypes.data
+                for array, tensor in self._values(home, parameters)):
+            layer = home
+        else:
+            guest = self._guests.get(dtype)
+            if not guest or not guest.is_of_this_process():
+                guest = self._guests[dtype] = self._open(dtype)
+            layer = guest
         self._load(layer, parameters)
         return layer
+
+    def _values(self, layer, parameters):
+        """Pairs of what the library has and what torch has."""
+        frozen = [self.get_buffer(name) for name in self._names[1]]
+        return zip([*layer.parameters.values(), *layer.frozen.values()], [*parameters, *frozen])
 
     def _buffer_dtype(self):
         return next((b.dtype for b in self.buffers()), torch.get_default_dtype())
 
     def _load(self, layer, parameters):
-        frozen = [self.get_buffer(name) for name in self._names[1]]
-        for array, tensor in zip([*layer.parameters.values(), *layer.frozen.values()],
-                                 [*parameters, *frozen]):
-            if tensor.data_ptr() != array.ctypes.data:
+        if layer is not self._home:
+            for array, tensor in self._values(layer, parameters):
                 np.copyto(array, tensor.detach().numpy())
         layer.changed()
 
@@ -160,7 +168,7 @@ class Attention(nn.Module):
 
     def __getstate__(self):
         state = self.__dict__.copy()
-        del state["_layers"], state["_lock"]
+        del state["_home"], state["_guests"], state["_lock"]
         return state
 
     def __setstate__(self, state):

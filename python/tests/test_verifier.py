@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""verify_callable: attentions with mistakes that published code had, each found by its claim, and
+right ones in which nothing is found."""
+import unittest
+
+import numpy as np
+import orthant
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+verify = orthant.verify_callable
+
+
+def normalised(s):
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def logits(q, k):
+    return q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)
+
+
+def visible(s, lengths=None):
+    """-inf where a key is later than its query, or padding."""
+    n = s.shape[-1]
+    s = np.where(np.tril(np.ones((n, n), bool)), s, -np.inf)
+    if lengths is not None:
+        s = np.where((np.arange(n) < lengths[:, None])[:, None, None], s, -np.inf)
+    return s
+
+
+def right(q, k, v, lengths=None):
+    return normalised(visible(logits(q, k), lengths)) @ v
+
+
+def right_step(q, k, v, state):
+    k, v = (np.concatenate(pair, -2) for pair in zip(state, (k, v))) if state else (k, v)
+    return normalised(logits(q, k)) @ v, (k, v)
+
+
+def mask_dropped(q, k, v, mask=None):
+    """Takes a mask and forgets it, as wrappers around fused kernels did."""
+    return normalised(logits(q, k)) @ v
+
+
+def normaliser_sees_future(q, k, v):
+    """Weights are masked after the softmax: the sum over later keys stays in the denominator."""
+    n = q.shape[-2]
+    return (normalised(logits(q, k)) * np.tril(np.ones((n, n), q.dtype))) @ v
+
+
+def maximum_sees_future(q, k, v):
+    """The maximum is of all keys: with a large later one all visible weights are 0."""
+    s = logits(q, k)
+    e = np.exp(s - s.max(-1, keepdims=True)) * np.tril(np.ones(s.shape[-2:], q.dtype))
+    return e / np.maximum(e.sum(-1, keepdims=True), 1e-30) @ v
+
+
+def weak_mask(q, k, v, lengths=None):
+    """Adds -10 where it should add minus infinity."""
+    s = logits(q, k)
+    return normalised(np.where(np.isinf(visible(s, lengths)), s - s.dtype.type(10), s)) @ v
+
+
+def step_without_scale(q, k, v, state):
+    """The decoding path is another function: it forgets the scale of the logits."""
+    k, v = (np.concatenate(pair, -2) for pair in zip(state, (k, v))) if state else (k, v)
+    return normalised(q @ k.swapaxes(-1, -2)) @ v, (k, v)
+
+
+def step_that_forgets(q, k, v, state):
+    """A cache of four keys that is written in a ring, where the model attends to all."""
+    out, (k, v) = right_step(q, k, v, state)
+    return out, (k[..., -4:, :], v[..., -4:, :])
+
+
+def over_the_batch(q, k, v):
+    """Normalises over the batch: the wrong axis."""
+    s = visible(logits(q, k))
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / np.maximum(e.sum(0, keepdims=True), 1e-30) @ v
+
+
+class Right(unittest.TestCase):
+    def test_nothing_is_found_in_a_right_one(self):
+        proof = verify(right, ["pure", "deterministic", "dtype", "batch", "causal", "padding",
+                               "decoding"], inputs="qkv", step=right_step)
+        self.assertTrue(proof, proof)
+        self.assertIs(proof.require(), proof)
+        self.assertEqual(len(proof.checks), 7)
+        self.assertTrue(verify(mask_dropped, "permutation", inputs="qkv"))
+
+    def test_nothing_is_found_in_layers_of_the_library(self):
+        layers = {t: orthant.Layer("local(window=3) | softmax", 16, 2, 12, causal=True, dtype=t,
+                                   threads=1) for t in (np.float32, np.float64)}
+        for name, values in layers[np.float64].parameters.items():
+            values[...] = layers[np.float32].parameters[name]
+        layers[np.float64].changed()
+
+        def layer(x, lengths=None):
+            return layers[x.dtype.type](x, lengths=lengths)
+
+        def step(x, state):
+            state = state or [layers[x.dtype.type].decode() for _ in x]
+            return np.concatenate([s.step(x[i:i + 1]) for i, s in enumerate(state)]), state
+
+        def gradient(x, dy):
+            _, p = layers[np.float64].forward(x)
+            return layers[np.float64].backward(p, dy)[0]
+
+        proof = verify(layer, ["pure", "deterministic", "dtype", "batch", "causal", "padding",
+                               "decoding", "gradient"], step=step, gradient=gradient)
+        self.assertTrue(proof, proof)
+
+
+class Wrong(unittest.TestCase):
+    def expect(self, claim, f, **arguments):
+        proof = verify(f, claim, **{"inputs": "qkv", **arguments})
+        self.assertFalse(proof.passed, proof)
+        self.assertEqual([check["claim"] for check in proof.failures], [claim])
+        with self.assertRaises(orthant.Error) as caught:
+            proof.require()
+        self.assertEqual(caught.exception.kind, "DISPROVED")
+        return proof.failures[0]["where"]
+
+    def test_a_dropped_mask(self):
+        self.assertRegex(self.expect("causal", mask_dropped), "row .* changes with the tokens from")
+
+    def test_a_normaliser_that_sees_the_future(self):
+        self.expect("causal", normaliser_sees_future)
+        self.assertIn("if these are large", self.expect("causal", maximum_sees_future))
+
+    def test_a_mask_that_is_too_weak(self):
+        self.expect("causal", weak_mask)
+        self.assertIn("padding", self.expect("padding", weak_mask))
+
+    def test_decoding_that_differs(self):
+        self.assertIn("decoded", self.expect("decoding", right, step=step_without_scale))
+        self.expect("decoding", right, step=step_that_forgets)
+
+    def test_a_wrong_axis(self):
+        self.assertIn("batch", self.expect("batch", over_the_batch))
+
+    def test_positions_in_what_should_have_none(self):
+        self.expect("permutation", right)
+
+    def test_arguments_and_types(self):
+        def scales_in_place(q, k, v):
+            q *= 0.5
+            return right(q, k, v)
+
+        def always_double(q, k, v):
+            return right(*(a.astype(np.float64) for a in (q, k, v)))
+
+        state = np.random.default_rng(1)
+
+        def drops(q, k, v):
+            return right(q, k, v) * (state.random(v.shape) > 0.1)
+
+        self.expect("pure", scales_in_place)
+        self.assertIn("float64", self.expect("dtype", always_double))
+        self.expect("deterministic", drops)
+
+    def test_what_cannot_be_judged_does_not_pass(self):
+        self.assertIn("TypeError", self.expect("padding", lambda q, k, v: right(q, k, v)))
+        self.assertIn("step", self.expect("decoding", right))
+        self.assertIn("gradient", self.expect("gradient", right))
+        self.assertIn("shape", self.expect("batch", lambda q, k, v: right(q, k, v)[:1]))
+        for arguments, sentence in ((("no claim",), "choose from"), (("batch", "kqv"), '"qkv"')):
+            with self.assertRaisesRegex(orthant.Error, sentence):
+                verify(right, *arguments)
+
+    @unittest.skipUnless(torch, "torch is not installed")
+    def test_gradients_of_torch(self):
+        class Detached(torch.nn.Module):
+            """The maximum is right to detach, the denominator is not."""
+
+            def forward(self, q, k, v):
+                s = (q @ k.mT / q.shape[-1] ** 0.5)
+                s = s.masked_fill(torch.ones(s.shape[-2:]).triu(1).bool(), -torch.inf)
+                e = (s - s.amax(-1, keepdim=True).detach()).exp()
+                return e / e.sum(-1, keepdim=True).detach() @ v
+
+        self.assertIn("slope", self.expect("gradient", Detached()))
+
+        def good(q, k, v):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        proof = verify(good, ["gradient", "causal", "batch"], inputs="qkv", framework="torch")
+        self.assertTrue(proof, proof)
+        self.assertIn("gradient", [c["claim"] for c in verify(good, inputs="qkv").checks])
+
+
+if __name__ == "__main__":
+    unittest.main()
