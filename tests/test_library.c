@@ -235,6 +235,71 @@ static void expect_refused(oa_context *c, enum oa_error found, enum oa_error cod
     oa_clear_error(c);
 }
 
+enum { PASS_TOKENS = 4, PASS_WIDTH = 8, PASS_COUNT = 2 * PASS_TOKENS * PASS_WIDTH };
+
+static void draw_sines(float *x, float frequency)
+{
+    for (int i = 0; i < PASS_COUNT; i++)
+        x[i] = sinf(frequency * (float)i);
+}
+
+/* dx of the layer's own pass, and the sum of all gradients of its parameters. */
+static double own_gradients(oa_attention *a, const struct oa_attention_input *in, const float *dy,
+                            float *dx)
+{
+    float y[PASS_COUNT];
+    struct oa_weights w;
+    double sum = 0;
+    oa_attention_zero_gradients(a);
+    assert_int_equal(oa_attention_forward(a, in, y), OA_OK);
+    assert_int_equal(oa_attention_backward(a, dy, dx, NULL), OA_OK);
+    for (int i = 0; oa_attention_weights(a, i, &w); i++)
+        for (long j = 0; j < w.count; j++)
+            sum += ((const float *)w.gradient)[j];
+    return sum;
+}
+
+/* The caller's arrays are read during the forward call: they change before the backward call. */
+static void passes_are_independent(void **state)
+{
+    static float x[2][PASS_COUNT], changing[PASS_COUNT], dy[PASS_COUNT], y[PASS_COUNT],
+        dx[PASS_COUNT], expected[2][PASS_COUNT];
+    int32_t lengths[2] = { PASS_TOKENS, 2 };
+    oa_attention_pass *pass[2];
+    double sums[2];
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    struct oa_attention_form form = { .width = PASS_WIDTH, .heads = 2, .length = PASS_TOKENS };
+    oa_attention *a = oa_attention_open(c, "softmax", &form);
+    draw_sines(dy, 3);
+    for (int i = 0; i < 2; i++) {
+        draw_sines(x[i], (float)i + 1);
+        sums[i] = own_gradients(
+            a, &(struct oa_attention_input){ 2, PASS_TOKENS, x[i], .lengths = lengths }, dy,
+            expected[i]);
+    }
+    assert_true(fabs(sums[0] - sums[1]) > 1e-3);
+    for (int i = 0; i < 2; i++) {
+        pass[i] = oa_attention_pass_open(a);
+        memcpy(changing, x[i], sizeof changing);
+        struct oa_attention_input in = { 2, PASS_TOKENS, changing, .lengths = lengths };
+        assert_int_equal(oa_attention_pass_forward(pass[i], &in, y), OA_OK);
+    }
+    lengths[1] = 1;
+    memset(changing, 0, sizeof changing);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(oa_attention_pass_backward(pass[i], dy, dx, NULL), OA_OK);
+        assert_memory_equal(dx, expected[i], sizeof dx);
+    }
+    expect_refused(c, oa_attention_pass_backward(pass[0], dy, dx, NULL), OA_ARGUMENT,
+                   "needs a forward call");
+    oa_attention_pass_close(pass[0]);
+    oa_attention_pass_close(pass[1]);
+    oa_attention_pass_close(NULL);
+    oa_attention_close(a);
+    oa_close(c);
+}
+
 static void misuse_is_refused(void **state)
 {
     static float x[64];
@@ -455,6 +520,7 @@ int main(void)
 {
     const struct CMUnitTest layers[] = {
         cmocka_unit_test(reference_vectors),
+        cmocka_unit_test(passes_are_independent),
         cmocka_unit_test(cross_attention_steps),
         cmocka_unit_test(misuse_is_refused),
     };

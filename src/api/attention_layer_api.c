@@ -154,16 +154,21 @@ static enum oa_error check_call(const struct oa_attention *a, const struct oa_at
     return check_input_lengths(a->context, in);
 }
 
-/* The caller's arrays as what the layer reads; *out is good when the context is. */
+/* The caller's arrays as what the layer reads; *out is good when the context is. The backward call
+ * reads lengths too, which may be the caller's no more. */
 static void take_input(const struct oa_attention *a, oa_tape *t,
                        const struct oa_attention_input *in, bool gradients,
                        struct oa_layer_input *out)
 {
     long width = a->form.width;
+    size_t bytes = (size_t)in->batch * sizeof *in->lengths;
+    int32_t *lengths = in->lengths ? oa_tape_take_host(t, bytes) : NULL;
+    if (lengths)
+        memcpy(lengths, in->lengths, bytes);
     *out = (struct oa_layer_input){ .batch = in->batch,
                                     .queries = in->tokens,
                                     .keys = in->memory ? in->memory_tokens : in->tokens,
-                                    .lengths = in->lengths };
+                                    .lengths = lengths };
     out->x = take_tensor(t, in->x, in->batch * in->tokens, width, gradients);
     if (in->memory)
         out->memory = take_tensor(t, in->memory, in->batch * in->memory_tokens, width, gradients);
