@@ -36,6 +36,7 @@ test  mmdebstrap    a minimal Debian, in which `make demo` and `make test-quick`
 test  libopenmpi-dev MPI: several machines (cmake -DORTHANT_MPI=ON)
 test  openmpi-bin   starts ranks
 test  git           clones the commit into it
+test  python3-numpy the Python package
 END
 }
 

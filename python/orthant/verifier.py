@@ -307,15 +307,17 @@ def verify_callable(f, claims=None, inputs="x", step=None, gradient=None, framew
     """
     if inputs not in ("x", "qkv"):
         raise Error('inputs is %r; give "x" or "qkv"' % (inputs,))
+    claims = [claims] if isinstance(claims, str) else claims
+    for claim in claims or ():
+        if claim not in CLAIMS:
+            raise Error("there is no claim %r; choose from %s" % (claim, ", ".join(CLAIMS)))
     verifier = Verifier(f, inputs, framework, step, gradient, (batch, tuple(tokens), width, heads),
                         seed)
     if claims is None:
         claims = ["pure", "deterministic", "dtype", "batch"] + ["decoding"] * bool(step)
         claims += ["gradient"] * bool(gradient or verifier.subject.framework == "torch")
     checks = []
-    for claim in [claims] if isinstance(claims, str) else claims:
-        if claim not in CLAIMS:
-            raise Error("there is no claim %r; choose from %s" % (claim, ", ".join(CLAIMS)))
+    for claim in claims:
         check = Check(claim)
         try:
             getattr(verifier, "check_" + claim)(check)
