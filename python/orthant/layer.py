@@ -110,6 +110,8 @@ class Layer:
         self.parameters, self.frozen, self.gradients = {}, {}, {}
         self._spare = []
         self._describe()
+        self.addresses = [a.ctypes.data for a in (*self.parameters.values(),
+                                                  *self.frozen.values())]
 
     def _describe(self):
         weights = binding.oa_weights()

@@ -80,7 +80,8 @@ class Attention(nn.Module):
             self._register(name, nn.Parameter(torch.from_numpy(array)))
         for name, array in layer.frozen.items():
             self._register(name, torch.from_numpy(array))
-        self._names = (list(layer.parameters), list(layer.frozen))
+        self._trained = [name.split(".") for name in layer.parameters]
+        self._frozen = [name.split(".") for name in layer.frozen]
 
     def _reset(self):
         # _home: the layer with whose memory the parameters were made; _guests: by dtype, layers
@@ -100,6 +101,16 @@ class Attention(nn.Module):
         else:
             module.register_buffer(last, value)
 
+    def _tensors(self, paths):
+        """What the modules have under these names now."""
+        found = []
+        for *folders, last in paths:
+            module = self
+            for folder in folders:
+                module = module._modules[folder]
+            found.append(getattr(module, last))
+        return found
+
     def _open(self, dtype):
         if dtype not in _DTYPES:
             raise Error("the dtype of an attention is %s; choose torch.float32 or torch.float64"
@@ -110,8 +121,8 @@ class Attention(nn.Module):
         """The layer of the library that has the parameters, or a guest with their values."""
         home, dtype = self._home, parameters[0].dtype if parameters else self._buffer_dtype()
         if home and home.is_of_this_process() and all(
-                tensor.data_ptr() == array.ctypes.data
-                for array, tensor in self._values(home, parameters)):
+                tensor.data_ptr() == address for address, tensor in
+                zip(home.addresses, [*parameters, *self._tensors(self._frozen)])):
             layer = home
         else:
             guest = self._guests.get(dtype)
@@ -121,22 +132,17 @@ class Attention(nn.Module):
         self._load(layer, parameters)
         return layer
 
-    def _values(self, layer, parameters):
-        """Pairs of what the library has and what torch has."""
-        frozen = [self.get_buffer(name) for name in self._names[1]]
-        return zip([*layer.parameters.values(), *layer.frozen.values()], [*parameters, *frozen])
-
     def _buffer_dtype(self):
         return next((b.dtype for b in self.buffers()), torch.get_default_dtype())
 
     def _load(self, layer, parameters):
         if layer is not self._home:
-            for array, tensor in self._values(layer, parameters):
+            for array, tensor in zip([*layer.parameters.values(), *layer.frozen.values()],
+                                     [*parameters, *self._tensors(self._frozen)]):
                 np.copyto(array, tensor.detach().numpy())
         layer.changed()
 
-    def _check(self, tensor, name):
-        parameter = next(self.parameters(), tensor)
+    def _check(self, tensor, name, parameter):
         if tensor.device.type != "cpu" or parameter.device.type != "cpu":
             raise Error("%s is on %s and the parameters are on %s: this layer computes on the "
                         "processor; move both to \"cpu\"" % (name, tensor.device, parameter.device),
@@ -147,18 +153,19 @@ class Attention(nn.Module):
 
     @torch.compiler.disable
     def forward(self, x, memory=None, lengths=None):
-        self._check(x, "x")
+        parameters = self._tensors(self._trained)
+        some = parameters[0] if parameters else next(self.buffers(), x)
+        self._check(x, "x", some)
         if memory is not None:
-            self._check(memory, "memory")
+            self._check(memory, "memory", some)
         if isinstance(lengths, torch.Tensor):
             lengths = lengths.detach().cpu().numpy()
-        parameters = [self.get_parameter(name) for name in self._names[0]]
         return _Attend.apply(x, memory, lengths, self, *parameters)
 
     def decode(self):
         """A function of the next tokens [1, n, width] of one sequence that gives their rows of y,
         without gradients, with the parameters of this moment."""
-        layer = self._layer_of([self.get_parameter(name) for name in self._names[0]])
+        layer = self._layer_of(self._tensors(self._trained))
         state = layer.decode()
         return lambda x, memory=None: torch.from_numpy(
             state.step(x.detach().numpy(), None if memory is None else memory.detach().numpy()))
