@@ -193,6 +193,14 @@ class Modules(unittest.TestCase):
         torch.testing.assert_close(torch.cat([step(x[:, t:t + 1]) for t in range(6)], 1),
                                    layer(x).detach())
 
+    def test_compiled_models_call_it(self):
+        model, x = torch.nn.Sequential(made(), torch.nn.Linear(8, 8).double()), drawn(1, 6, 8)
+        compiled = torch.compile(model, backend="eager")
+        self.assertTrue(torch.equal(compiled(x), model(x)))
+        for a, b in zip(torch.autograd.grad(compiled(x).sum(), list(model.parameters())),
+                        torch.autograd.grad(model(x).sum(), list(model.parameters()))):
+            self.assertTrue(torch.equal(a, b))
+
     def test_refusals(self):
         layer = made()
         for sentence, call in (("convert one", lambda: layer(drawn(1, 6, 8).float())),

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files for and of models: data sets, corpora, tokenizers, scores of outputs."""
+import ctypes
+
+from . import _binding as binding
+from ._library import Error, split_settings, text_array, text_bytes
+from .commands import open_command
+
+
+def fill_request(type_, fields):
+    """A structure of the library from keywords: texts, numbers, booleans."""
+    known, request = dict(type_._fields_), type_()
+    for name, value in fields.items():
+        if name not in known or name == "reserved":
+            raise Error("there is no argument %r; choose from %s"
+                        % (name, ", ".join(n for n in known if n != "reserved")))
+        if value is not None:
+            setattr(request, name, text_bytes(value, name) if known[name] is ctypes.c_char_p
+                    else value)
+    return request
+
+
+def joined(files):
+    """Files separated by commas, from one or several paths."""
+    if isinstance(files, (list, tuple)):
+        return b",".join(text_bytes(f, "a file") for f in files)
+    return text_bytes(files, "files")
+
+
+def score(reference, hypothesis, metric="bleu", **arguments):
+    """Scores of files against references, of each line, as 'orthant score --json' prints them.
+
+    reference, hypothesis: a file or several; metric: one or several of bleu, chrf, ter, rouge,
+    rouge1, rouge2, rougeL, rougeLsum, accuracy, f1, mcc, confusion, pearson, spearman. Other
+    keywords: fields of struct oa_score_request in orthant.h, such as lowercase=True, resample=
+    "paired-bs", seed=12345.
+    """
+    settings = split_settings(arguments)
+    request = fill_request(binding.oa_score_request, arguments)
+    for name, count, value in (("metric", "metrics", metric),
+                               ("reference", "references", reference),
+                               ("hypothesis", "hypotheses", hypothesis)):
+        array, n = text_array(value if isinstance(value, (list, tuple)) else [value])
+        setattr(request, name, array)
+        setattr(request, count, n)
+    with open_command(settings) as context:
+        return context.json_of("oa_score", context.handle, ctypes.byref(request))
+
+
+def make_data(task, out, **arguments):
+    """Writes a synthetic data set (orthant.list("data")) into the folder `out`; returns its
+    data.json. Keywords: fields of struct oa_data_request, such as train=10000, seed=1."""
+    settings = split_settings(arguments)
+    request = fill_request(binding.oa_data_request, {"task": task, **arguments})
+    with open_command(settings) as context:
+        return context.json_of("oa_data", context.handle, ctypes.byref(request),
+                               text_bytes(out, "out"))
+
+
+def pack(files, tokenizer, out, **arguments):
+    """Packs text files into a corpus in the folder `out`, for train. Keywords: documents, column,
+    end, shard_tokens, as struct oa_pack_files has them."""
+    settings = split_settings(arguments)
+    request = fill_request(binding.oa_pack_files, {"tokenizer": tokenizer, **arguments})
+    request.files = joined(files)
+    with open_command(settings) as context:
+        return context.json_of("oa_pack", context.handle, ctypes.byref(request),
+                               text_bytes(out, "out"))
+
+
+def make_tokenizer(kind, files, out, **settings):
+    """Trains a tokenizer ("char", "byte", "bpe:N", "word:N") and writes it as tokenizer.json."""
+    with open_command(settings) as context:
+        return context.json_of("oa_tokenizer_make", context.handle, text_bytes(kind, "kind"),
+                               joined(files), text_bytes(out, "out"))
+
+
+def encode(tokenizer, text):
+    """Token ids of a text by a tokenizer.json."""
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    with open_command({}) as context:
+        ids = context.text_of("oa_encode", context.handle, text_bytes(tokenizer, "tokenizer"), data,
+                              len(data), as_json=False)
+    return [int(number) for number in ids.split()]
+
+
+def decode(tokenizer, ids):
+    """The text of token ids."""
+    array = (ctypes.c_int32 * max(len(ids), 1))(*ids)
+    with open_command({}) as context:
+        return context.text_of("oa_decode", context.handle, text_bytes(tokenizer, "tokenizer"),
+                               array, len(ids), as_json=False)
