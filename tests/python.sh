@@ -9,5 +9,6 @@ for python in ${ORTHANT_PYTHON:-python3 /usr/bin/python3} ''; do
     "$python" -c 'import sys, numpy; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && break
 done
 export ORTHANT_PROGRAM="$1" ORTHANT_LIBRARY="$3" PYTHONPATH="$2/python" PYTHONDONTWRITEBYTECODE=1
+export OMP_NUM_THREADS=1 # threads of PyTorch and NumPy wait actively: slow where several tests run
 cd "$2/python/tests"
 exec "$python" -m unittest
