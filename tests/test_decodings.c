@@ -465,12 +465,89 @@ static void models_that_cannot_decode_are_refused(void **state)
     close_rig(&r);
 }
 
+/* ---- sequences of any length ---- */
+
+static void read_alone(struct rig *r, int row, int prompt, float *logits)
+{
+    struct oa_decoding a;
+    assert_int_equal(oa_decoding_open(r->model, &a), OA_OK);
+    oa_decoding_read(&a, r->tokens[row], prompt, NULL);
+    for (int t = prompt; t < STEPS; t++)
+        oa_decoding_read(&a, &r->tokens[row][t], 1, logits + t * VOCABULARY);
+    assert_ok(r->c, "alone");
+    oa_decoding_close(&a);
+}
+
+/* Row i has a prompt of 1 + i % 3 tokens and comes at step i / 2; all end when their text does. */
+static void check_ragged(struct rig *r, const char *name)
+{
+    static float alone[ROWS][STEPS * VOCABULARY], some[ROWS * VOCABULARY];
+    struct oa_decoding d[ROWS], *there[ROWS];
+    int32_t ids[ROWS];
+    oa_tape t;
+    oa_tape_init(&t, r->device);
+    for (int i = 0; i < ROWS; i++) {
+        read_alone(r, i, 1 + i % 3, alone[i]);
+        assert_int_equal(oa_decoding_open(r->model, &d[i]), OA_OK);
+        oa_decoding_read(&d[i], r->tokens[i], 1 + i % 3, NULL);
+    }
+    for (int step = 0; step < STEPS + ROWS / 2; step++) {
+        int rows = 0, row[ROWS];
+        for (int i = 0; i < ROWS; i++)
+            if (step >= i / 2 && d[i].tokens < STEPS) {
+                row[rows] = i;
+                there[rows] = &d[i];
+                ids[rows++] = r->tokens[i][d[i].tokens];
+            }
+        if (rows)
+            oa_decodings_read(&t, there, rows, ids, some);
+        assert_ok(r->c, name);
+        for (int k = 0; k < rows; k++)
+            if (memcmp(some + k * VOCABULARY,
+                       alone[row[k]] + (there[k]->tokens - 1) * VOCABULARY,
+                       VOCABULARY * sizeof *some) != 0)
+                fail_msg("%s: row %d, token %ld of %d rows has other bits than alone", name, row[k],
+                         there[k]->tokens, rows);
+    }
+    for (int i = 0; i < ROWS; i++)
+        oa_decoding_close(&d[i]);
+    oa_tape_free(&t);
+}
+
+static void sequences_of_any_length_have_the_bits_of_one_alone(void **state)
+{
+    static struct rig r;
+    static const char *const texts[] = { "softmax",
+                                         "linear",
+                                         "local(window=3)",
+                                         "softmax(qk=srht, tie)",
+                                         "cosformer",
+                                         "random + softmax",
+                                         "softmax:2 | dense:2",
+                                         "softmax(forget)",
+                                         "deltanet",
+                                         "gla ; softmax(kv=2)",
+                                         "kda",
+                                         "longformer(window=4) ; bigbird",
+                                         "lightconv",
+                                         "mixer",
+                                         "softmax(relative=alibi)" };
+    (void)state;
+    for (size_t i = 0; i < 3 * sizeof texts / sizeof *texts; i++) {
+        open_rig(&r, texts[i / 3], i / 3 % 2 ? "post" : "pre", false,
+                 i % 3 ? OA_PRECISION_F32 : OA_PRECISION_BF16, 1 + (int)(i % 2));
+        check_ragged(&r, texts[i / 3]);
+        close_rig(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_equal_the_whole),
         cmocka_unit_test(rows_have_the_bits_of_one_alone),
         cmocka_unit_test(rows_equal_one_decoding),
+        cmocka_unit_test(sequences_of_any_length_have_the_bits_of_one_alone),
         cmocka_unit_test(new_weights_are_read),
         cmocka_unit_test(redrawn_weights_are_packed_again),
         cmocka_unit_test(selected_rows_continue),

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { CHUNK = 128 }; /* tokens of a prompt per forward pass: enough for the matrix units */
-
 enum oa_error oa_model_check_decoding(const struct oa_model *m)
 {
     if (!m->form.decoder || m->form.output != OA_OUTPUT_TOKENS)
@@ -104,8 +102,8 @@ static enum oa_error decoding_read_chunk(struct oa_decoding *s, const int32_t *i
 
 enum oa_error oa_decoding_read(struct oa_decoding *s, const int32_t *ids, long n, float *logits)
 {
-    for (long i = 0; i < n; i += CHUNK) {
-        long count = oa_min(CHUNK, n - i);
+    for (long i = 0; i < n; i += OA_DECODING_CHUNK) {
+        long count = oa_min(OA_DECODING_CHUNK, n - i);
         OA_TRY(decoding_read_chunk(s, ids + i, count, i + count == n ? logits : NULL));
     }
     s->end += n;

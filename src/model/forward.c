@@ -44,6 +44,33 @@ static const int32_t *no_segments(oa_tape *t, long tokens)
     return out;
 }
 
+/* Token b of a decoding batch has the position at which its sequence ends. */
+static oa_tensor *embed_at_ends(oa_tape *t, const struct oa_sequences *in, const int32_t *segments,
+                                const struct oa_embedding_tables *tables,
+                                const struct oa_stack_state *state)
+{
+    long width = tables->table->dim[1];
+    struct oa_device *d = t->device;
+    oa_tensor *all = oa_tensor_new(t, in->rows, width);
+    for (long b = 0; all && b < in->rows; b++) {
+        const oa_tensor *x = oa_embed(t, in->ids + b, segments ? segments + b : NULL, 1, 1,
+                                      state[b].self[0]->tokens, tables, 0);
+        if (!x)
+            return NULL;
+        d->ops->select_rows(d, 1, width, 1, NULL, x->data, x->ld,
+                            oa_act_at(d, all->data, b * all->ld), all->ld);
+    }
+    return all;
+}
+
+static bool ends_differ(const struct oa_stack_state *state, long rows)
+{
+    for (long b = 1; b < rows; b++)
+        if (state[b].self[0]->tokens != state[0].self[0]->tokens)
+            return true;
+    return false;
+}
+
 static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
                                 const struct embedded_stack *s, const struct oa_sequences *in,
                                 const struct oa_memory *memory, const struct oa_stack_state *state,
@@ -58,8 +85,11 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
     oa_tape_at(t, NULL, "embedding", -1);
     struct oa_embedding_tables tables = { s->embedding, p->table, s->segment,
                                           oa_embedding_factor(o), embed_patches(t, s, in) };
-    struct oa_stack_input x = { .x = oa_embed(t, in->ids, segments, tokens, in->length, first,
-                                              &tables, o->model_dropout),
+    oa_tensor *embedded =
+        batched && p->table && ends_differ(state, in->rows)
+            ? embed_at_ends(t, in, segments, &tables, state)
+            : oa_embed(t, in->ids, segments, tokens, in->length, first, &tables, o->model_dropout);
+    struct oa_stack_input x = { .x = embedded,
                                 .memory = memory ? memory->x : NULL,
                                 .batch = in->rows,
                                 .length = in->length,

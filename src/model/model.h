@@ -152,8 +152,8 @@ oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_seque
  * decoding state of a single row; NULL: whole sequences. */
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state);
-/* The same for a decoding batch: rows [in->rows] have the states and, at the first call, the
- * memories. Batch invariant: a row has the same bits as alone. */
+/* The same for a decoding batch of one token a row: rows [in->rows] have the states and, at the
+ * first call, the memories; without memories sequences may have different lengths. Batch invariant: a row has the same bits as alone. */
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                 const struct oa_stack_state *rows);
 /* The last hidden states, or pooled rows of them, as the output layer reads them: through the layer
@@ -202,6 +202,21 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
  * (ties: the lowest id). Resets the tape. */
 enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                             uint8_t *hit);
+/* log Σ e^logit = top + rest, and −log p of a token of which this is the logit, in nats: log-odds
+ * that are equal have equal numbers. */
+struct oa_log_sum {
+    double top, rest;
+};
+struct oa_log_sum oa_log_sum(const double *logits, long count);
+double oa_token_nats(const struct oa_log_sum *s, double logit);
+/* The logits [vocabulary] of the token after each of ids [n], n at most the context, in order; of a
+ * decoder of tokens without an encoder. Resets the tape. */
+struct oa_logits_visitor {
+    void (*visit)(void *argument, long position, const double *logits);
+    void *argument;
+};
+enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
+                                    const struct oa_logits_visitor *visitor);
 /* nats [n - 1]: negative log-likelihood of each token but the first, in consecutive windows of the
  * context, as in validation. Resets the tape. OA_INTERRUPTED when a stop is requested. */
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
@@ -214,6 +229,7 @@ struct oa_source {
     struct oa_ids ids, words; /* words: word numbers of all ids, or empty */
 };
 
+enum { OA_DECODING_CHUNK = 128 }; /* tokens that oa_decoding_read reads in a forward pass */
 struct oa_decoding {
     struct oa_model *model; /* borrowed; must outlive this */
     struct oa_stack_state state;
@@ -243,6 +259,12 @@ enum oa_error oa_decoding_read(struct oa_decoding *r, const int32_t *ids, long n
  * full, restarts from its last half. Not with a source. */
 enum oa_error oa_decoding_continue(struct oa_decoding *r, const int32_t *ids, long n,
                                    float *logits);
+
+/* A token to each of several decodings of a model, of any lengths, without sources: ids [rows];
+ * logits [rows, vocabulary] of the next tokens. A decoding has the bits that it has alone. t: of
+ * this call. */
+enum oa_error oa_decodings_read(oa_tape *t, struct oa_decoding *const *decoding, int rows,
+                                const int32_t *ids, float *logits);
 
 /* ---- batched decoding (decoding_batch.c): beams, or several sentences ---- */
 

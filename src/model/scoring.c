@@ -33,32 +33,52 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
     return logits;
 }
 
-/* −log softmax(row)[target] = log Σ e^(row − top) − (row[target] − top) */
-static double negative_log_likelihood(struct oa_device *d, const void *logits, long start,
-                                      long count, int32_t target)
+struct oa_log_sum oa_log_sum(const double *logits, long count)
 {
-    double top = -INFINITY, sum = 0;
+    struct oa_log_sum s = { .top = -INFINITY };
+    double sum = 0;
     for (long i = 0; i < count; i++)
-        top = fmax(top, oa_real_get(d, logits, start + i));
+        s.top = fmax(s.top, logits[i]);
     for (long i = 0; i < count; i++)
-        sum += exp(oa_real_get(d, logits, start + i) - top);
-    return log(sum) - (oa_real_get(d, logits, start + target) - top);
+        sum += exp(logits[i] - s.top);
+    s.rest = log(sum);
+    return s;
 }
 
-static enum oa_error score_hidden_rows(oa_tape *t, const struct oa_model *m,
+double oa_token_nats(const struct oa_log_sum *s, double logit)
+{
+    return s->rest - (logit - s->top);
+}
+
+static enum oa_error visit_hidden_rows(oa_tape *t, const struct oa_model *m,
                                        const oa_tensor *hidden, long first, long rows,
-                                       const int32_t *targets, double *nats)
+                                       const struct oa_logits_visitor *visitor)
 {
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
+    double *row = oa_tape_take_host(t, (size_t)m->vocabulary * sizeof *row);
     struct oa_view v;
     OA_TRY(oa_status(m->context));
     size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
     const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
-    for (long i = 0; host && i < rows; i++)
-        nats[i] =
-            negative_log_likelihood(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
+    for (long i = 0; host && i < rows; i++) {
+        for (long k = 0; k < m->vocabulary; k++)
+            row[k] = oa_real_get(m->device, host, i * m->vocabulary + k);
+        visitor->visit(visitor->argument, first + i, row);
+    }
     oa_view_close(&v);
     return oa_status(m->context);
+}
+
+enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
+                                    const struct oa_logits_visitor *visitor)
+{
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
+    const oa_tensor *hidden = oa_model_hidden(
+        t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
+    OA_TRY(oa_status(m->context));
+    for (long i = 0; i < n; i += ROWS)
+        OA_TRY(visit_hidden_rows(t, m, hidden, i, oa_min(ROWS, n - i), visitor));
+    return OA_OK;
 }
 
 /* ---- accuracy ---- */
@@ -103,16 +123,17 @@ enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batc
 /* ---- texts ---- */
 
 /* n + 1 ids, each but the last predicting the next. */
-static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
-                                  double *nats)
+struct score_window {
+    const struct oa_model *model;
+    const int32_t *ids;
+    double *nats;
+};
+
+static void score_token(void *argument, long position, const double *logits)
 {
-    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden = oa_model_hidden(
-        t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
-    OA_TRY(oa_status(m->context));
-    for (long i = 0; i < n; i += ROWS)
-        OA_TRY(score_hidden_rows(t, m, hidden, i, oa_min(ROWS, n - i), ids + i + 1, nats + i));
-    return OA_OK;
+    const struct score_window *w = argument;
+    const struct oa_log_sum s = oa_log_sum(logits, w->model->vocabulary);
+    w->nats[position] = oa_token_nats(&s, logits[w->ids[position + 1]]);
 }
 
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
@@ -127,7 +148,9 @@ enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids,
     for (long i = 0; i + 1 < n; i += context) {
         if (oa_stop_requested(m->context))
             return oa_fail(m->context, OA_INTERRUPTED, "stopped after %ld of %ld tokens", i, n);
-        OA_TRY(score_window(t, m, ids + i, oa_min(context, n - 1 - i), nats + i));
+        struct score_window w = { m, ids + i, nats + i };
+        OA_TRY(oa_model_visit_logits(t, m, ids + i, oa_min(context, n - 1 - i),
+                                     &(struct oa_logits_visitor){ score_token, &w }));
     }
     return OA_OK;
 }

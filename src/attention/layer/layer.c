@@ -297,8 +297,10 @@ static struct oa_state *input_first_state(const struct oa_layer_input *in)
 static enum oa_error group_check_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
     long N = oa_group_length(g), longest = in->queries;
-    if (input_first_state(in))
-        longest += input_first_state(in)->tokens;
+    if (in->state)
+        longest += in->state->tokens;
+    for (long b = 0; in->rows && b < in->batch; b++)
+        longest = oa_max(longest, in->queries + in->rows[b].state->tokens);
     if (in->memory && in->keys > longest)
         longest = in->keys;
     for (long b = 0; in->rows && b < in->batch; b++)
@@ -356,8 +358,10 @@ static struct oa_layer_input batch_row_input(const struct oa_group *g,
 static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
                             const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
-    long before = in->rows[0].state[index].tokens;
     struct oa_shared_rows shared = { .x = in->x, .invariant_rows = t->invariant_rows };
+    long *before = oa_tape_take_host(t, (size_t)in->batch * sizeof *before); /* states are shared */
+    for (long b = 0; before && b < in->batch; b++)
+        before[b] = in->rows[b].state[index].tokens;
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
         struct oa_layer_input one = batch_row_input(g, in, b, &shared);
         one.x = oa_sequence_rows(t, in->x, b, in->queries);
@@ -369,8 +373,8 @@ static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
         g->mechanism->forward(t, g, &one, values, oa_sequence_rows(t, o, b, in->queries));
     }
     t->invariant_rows = shared.invariant_rows;
-    for (long b = 0; b < in->batch; b++)
-        in->rows[b].state[index].tokens = before + in->queries;
+    for (long b = 0; before && b < in->batch; b++)
+        in->rows[b].state[index].tokens = before[b] + in->queries;
     oa_state_begin(t, NULL);
 }
 

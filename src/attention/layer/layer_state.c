@@ -87,14 +87,17 @@ enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_lay
         return oa_fail(l->context, OA_INTERNAL,
                        "decoding needs one sequence per state without padding, not %ld%s",
                        in->batch, in->lengths ? " with lengths" : "");
-    for (long b = 0; in->rows && b < in->batch; b++)
-        if (in->rows[b].state->tokens != s->tokens)
-            return oa_fail(
-                l->context, OA_INTERNAL,
-                "sequences of a decoding batch must have equal lengths, not %ld and %ld tokens",
-                s->tokens, in->rows[b].state->tokens);
-    if (s->tokens + in->queries > s->length)
-        return oa_fail(l->context, OA_SHAPE, "the decoding state has room for %ld tokens, not %ld",
-                       s->length, s->tokens + in->queries);
+    for (long b = 0; b < in->batch; b++) {
+        const struct oa_state *row = in->rows ? in->rows[b].state : in->state;
+        if (l->shape.cross && row->tokens != s->tokens)
+            return oa_fail(l->context, OA_INTERNAL,
+                           "sequences of a decoding batch with sources must have equal lengths, "
+                           "not %ld and %ld tokens",
+                           s->tokens, row->tokens);
+        if (row->tokens + in->queries > row->length)
+            return oa_fail(l->context, OA_SHAPE,
+                           "the decoding state has room for %ld tokens, not %ld", row->length,
+                           row->tokens + in->queries);
+    }
     return OA_OK;
 }
