@@ -503,8 +503,7 @@ static void check_ragged(struct rig *r, const char *name)
             oa_decodings_read(&t, there, rows, ids, some);
         assert_ok(r->c, name);
         for (int k = 0; k < rows; k++)
-            if (memcmp(some + k * VOCABULARY,
-                       alone[row[k]] + (there[k]->tokens - 1) * VOCABULARY,
+            if (memcmp(some + k * VOCABULARY, alone[row[k]] + (there[k]->tokens - 1) * VOCABULARY,
                        VOCABULARY * sizeof *some) != 0)
                 fail_msg("%s: row %d, token %ld of %d rows has other bits than alone", name, row[k],
                          there[k]->tokens, rows);

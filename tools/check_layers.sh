@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 order="base statistics print synthetic kernels device device/cpu device/gpu device/wrappers cluster ops tokenizers data attention attention/language attention/supports attention/projections
 attention/common attention/mechanisms attention/layer explain attend model families inspect decode metrics tasks train compare import report evidence theory verify
-api cli"
+serve api cli"
 
 bad=$(mktemp)
 trap 'rm -f "$bad"' EXIT

@@ -62,6 +62,23 @@ OA_API enum oa_error oa_inspect(oa_context *c, const char *folder,
                                 const struct oa_inspect_request *request,
                                 const struct oa_output *out);
 
+struct oa_serve_request {
+    const char *const *folder; /* [folders] runs; their names are those of the models */
+    int folders;
+    const char *host;     /* NULL = 127.0.0.1 */
+    int port;             /* 0 = any free one */
+    const char *key_file; /* a key on each line; NULL = none is needed */
+    int sequences;        /* most that are decoded at the same time; 0 = 16 */
+    long connections;     /* most at a time; 0 = 512 */
+    long body;            /* most KiB of a request; 0 = 8192 */
+    double timeout;       /* seconds for sending a request, for taking an answer; 0 = 30 */
+    long reserved[4];
+};
+/* Serves trained models over HTTP (docs/serve.md) until a stop is requested; then answers what was
+ * accepted and returns OA_INTERRUPTED. Text and JSON: the address, when clients can connect. */
+enum oa_error oa_serve(oa_context *c, const struct oa_serve_request *r,
+                       const struct oa_output *out);
+
 /* ---- before and beyond a comparison ---- */
 
 /* Parameters, FLOPs, memory and estimated time of a training, without doing it: a row for each of

@@ -86,9 +86,9 @@ struct oa_layer_input {
     double dropout;          /* of attention weights */
     struct oa_state *state;  /* decoding: of each group of the layer (oa_layer_state_open); NULL:
                                 whole    sequences */
-    /* [B] decoding batch of sequences, or NULL. In cross-attention they have equal lengths, `memory`
-     * is NULL, as each row has its own, and rows may share a state after the first call (unless
-     * oa_layer_state_follows_queries). */
+    /* [B] decoding batch of sequences, or NULL. In cross-attention they have equal lengths,
+     * `memory` is NULL, as each row has its own, and rows may share a state after the first call
+     * (unless oa_layer_state_follows_queries). */
     const struct oa_layer_row *rows;
     /* For one sequence of such a batch: the shared projections, or NULL. */
     struct oa_shared_rows *shared;

@@ -19,6 +19,7 @@
     X(generate)                                                                                    \
     X(translate)                                                                                   \
     X(classify)                                                                                    \
+    X(serve)                                                                                       \
     X(inspect)                                                                                     \
     X(tokenizer)                                                                                   \
     X(data)                                                                                        \

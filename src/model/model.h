@@ -153,7 +153,8 @@ oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_seque
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state);
 /* The same for a decoding batch of one token a row: rows [in->rows] have the states and, at the
- * first call, the memories; without memories sequences may have different lengths. Batch invariant: a row has the same bits as alone. */
+ * first call, the memories; without memories sequences may have different lengths. Batch invariant:
+ * a row has the same bits as alone. */
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                 const struct oa_stack_state *rows);
 /* The last hidden states, or pooled rows of them, as the output layer reads them: through the layer

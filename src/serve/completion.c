@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Completions under way: prompts are scored if that is asked for, then their choices go through the
+ * slots, and their text to the client. */
+#include "serve/completion.h"
+
+#include "base/json_write.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- beginning and ending ---- */
+
+static void free_completion(struct oa_completion *of)
+{
+    for (int i = 0; of->choice && i < of->choices; i++) {
+        struct oa_choice *c = &of->choice[i];
+        oa_slots_remove(&of->server->slots, c);
+        oa_sampler_close(c->sampler);
+        oa_text_free(&c->held);
+        oa_text_free(&c->said);
+        oa_token_scores_free(&c->scores);
+    }
+    oa_free(of->choice);
+    oa_completion_request_free(&of->request);
+    json_decref(of->json);
+    json_decref(of->failure);
+    oa_free(of);
+}
+
+static enum oa_error open_choices(struct oa_completion *of)
+{
+    struct oa_completion_request *r = &of->request;
+    oa_context *c = of->server->context;
+    of->choices = r->prompts * (int)r->n;
+    of->choice = oa_alloc(c, (size_t)of->choices * sizeof *of->choice);
+    for (int i = 0; of->choice && i < of->choices; i++) {
+        struct oa_choice *k = &of->choice[i];
+        const struct oa_sampling how = { .temperature = r->temperature,
+                                         .top_k = r->top_k,
+                                         .top_p = r->top_p,
+                                         .seed = (uint64_t)(r->seed + i % r->n) };
+        k->of = of;
+        k->index = i;
+        k->prompt = &r->prompt[i / r->n];
+        oa_text_init(&k->held, c);
+        oa_text_init(&k->said, c);
+        OA_TRY(oa_sampler_open(c, &how, r->model->model->vocabulary, &k->sampler));
+    }
+    return oa_status(c);
+}
+
+void oa_completion_begin(struct oa_server *s, struct oa_exchange *x, json_t *request)
+{
+    struct oa_completion *of = oa_alloc(s->context, sizeof *of), **last = &s->completions;
+    if (!of) {
+        oa_reply_failure(s, x);
+        return;
+    }
+    *of = (struct oa_completion){
+        .server = s, .exchange = x, .json = json_incref(request), .number = ++s->made
+    };
+    of->created = (double)time(NULL);
+    if (oa_completion_request_read(s, request, &of->request) != OA_OK ||
+        open_choices(of) != OA_OK) {
+        oa_reply_failure(s, x);
+        free_completion(of);
+        return;
+    }
+    while (*last)
+        last = &(*last)->next;
+    *last = of;
+}
+
+void oa_choice_fail(struct oa_choice *c)
+{
+    if (!c->of->failed)
+        c->of->failure = oa_failure_json(c->of->server->context, &c->of->status);
+    c->of->failed = true;
+}
+
+/* ---- a token ---- */
+
+/* Hands bytes on as text; last: none follow that belong to it. */
+static void say_bytes(struct oa_choice *c, const char *bytes, size_t length, bool last)
+{
+    oa_characters_add(&c->sink, bytes, length, &c->said);
+    if (last)
+        oa_characters_end(&c->sink, &c->said);
+}
+
+/* What is settled of the held text; true at a stop text. */
+static bool settle_text(struct oa_choice *c)
+{
+    const struct oa_completion_request *r = &c->of->request;
+    int found;
+    size_t settled = oa_before_stop(c->held.s, c->held.length, r->stop, r->stops, &found);
+    say_bytes(c, c->held.s, settled, found >= 0);
+    memmove(c->held.s, c->held.s + settled, c->held.length - settled);
+    oa_text_cut(&c->held, c->held.length - settled);
+    return found >= 0;
+}
+
+static void end_at_length(struct oa_choice *c)
+{
+    c->finish = "length";
+    say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
+}
+
+static enum oa_error score_next(struct oa_choice *c, const float *logits, int32_t token)
+{
+    struct oa_served_model *m = c->of->request.model;
+    if (c->of->request.tops < 0)
+        return OA_OK;
+    for (long i = 0; i < m->model->vocabulary; i++)
+        m->row[i] = (double)logits[i];
+    return oa_token_scores_add(c, token, m->row);
+}
+
+/* Samples among the tokens that may be written; the score is of the model's own distribution. */
+static enum oa_error next_token(struct oa_choice *c, float *logits)
+{
+    struct oa_served_model *m = c->of->request.model;
+    struct oa_server *s = c->of->server;
+    size_t length, bytes = (size_t)m->model->vocabulary * sizeof *logits;
+    float *own = oa_alloc_raw(s->context, bytes);
+    if (!own)
+        return OA_NO_MEMORY;
+    memcpy(own, logits, bytes);
+    oa_writable_mask(m->writable, c->state, logits);
+    enum oa_error e = oa_sample(c->sampler, logits, (uint64_t)c->made, &c->token);
+    if (e == OA_OK)
+        e = score_next(c, own, c->token);
+    oa_free(own);
+    OA_TRY(e);
+    c->made++;
+    s->counts.completion_tokens++;
+    if (c->token == m->end) {
+        c->finish = "stop";
+        say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
+        return OA_OK;
+    }
+    c->state = oa_writable_after(m->writable, c->state, c->token);
+    const char *text = oa_tokenizer_bytes(m->tokenizer, c->token, &length);
+    oa_text_add(&c->held, text, length);
+    return oa_status(s->context);
+}
+
+bool oa_choice_take(struct oa_choice *c, float *logits)
+{
+    if (next_token(c, logits) != OA_OK) {
+        oa_choice_fail(c);
+        return true;
+    }
+    if (!c->finish && settle_text(c))
+        c->finish = "stop";
+    if (!c->finish && c->made >= c->of->request.max_tokens)
+        end_at_length(c);
+    return c->finish != NULL || c->of->failed;
+}
+
+/* ---- a prompt ---- */
+
+static void begin_text(struct oa_choice *c, int prompt)
+{
+    const struct oa_completion_request *r = &c->of->request;
+    const char *text = r->text[prompt];
+    bool valid;
+    c->state = OA_CHARACTER_WHOLE;
+    for (size_t i = 0; text && r->model->end < 0 && text[i]; i++)
+        c->state = oa_character_after(c->state, (uint8_t)text[i], &valid);
+    if (!r->echo)
+        return;
+    if (text)
+        say_bytes(c, text, strlen(text), true);
+    for (size_t i = 0; !text && i < c->prompt->count; i++) {
+        size_t length;
+        const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, c->prompt->id[i], &length);
+        say_bytes(c, bytes, length, false);
+    }
+    oa_characters_end(&c->sink, &c->said);
+    c->counted = (struct oa_characters){ 0 };
+    c->characters = oa_count_characters(c->said.s, c->said.length);
+}
+
+struct last_logits {
+    long last, vocabulary;
+    float *out;
+};
+
+static void keep_last_logits(void *argument, long position, const double *logits)
+{
+    const struct last_logits *l = argument;
+    for (long i = 0; position == l->last && i < l->vocabulary; i++)
+        l->out[i] = (float)logits[i];
+}
+
+/* A model that cannot decode token by token makes its one token from a pass over the prompt. */
+static void complete_whole(struct oa_choice *c)
+{
+    struct oa_served_model *m = c->of->request.model;
+    struct oa_slots *s = &c->of->server->slots;
+    struct last_logits l = { (long)c->prompt->count - 1, m->model->vocabulary, s->logits };
+    if (oa_model_visit_logits(m->tape, m->model, c->prompt->id, (long)c->prompt->count,
+                              &(struct oa_logits_visitor){ keep_last_logits, &l }) == OA_OK)
+        (void)oa_choice_take(c, s->logits);
+    else
+        oa_choice_fail(c);
+}
+
+static void begin_choice(struct oa_choice *c, int prompt)
+{
+    struct oa_server *s = c->of->server;
+    const struct oa_model *m = c->of->request.model->model;
+    begin_text(c, prompt);
+    if (c->of->request.max_tokens == 0) {
+        end_at_length(c);
+    } else if (oa_model_check_decoding(m) == OA_OK) {
+        oa_slots_add(&s->slots, c);
+    } else {
+        oa_clear_error(s->context);
+        complete_whole(c);
+    }
+}
+
+static void begin_prompt(struct oa_completion *of, int prompt)
+{
+    const struct oa_completion_request *r = &of->request;
+    of->server->counts.prompt_tokens += (double)r->prompt[prompt].count;
+    if (r->echo && r->tops >= 0 && oa_completion_score_prompt(of, prompt) != OA_OK)
+        oa_choice_fail(&of->choice[prompt * r->n]);
+    for (long i = 0; i < r->n && !of->failed; i++)
+        begin_choice(&of->choice[prompt * r->n + i], prompt);
+    oa_clear_error(of->server->context);
+}
+
+/* ---- answers ---- */
+
+static void count_duration(struct oa_serve_counts *k, double seconds)
+{
+    double limit = 0.01;
+    k->requests++;
+    k->seconds += seconds;
+    for (int i = 0; i < OA_SERVE_BUCKETS; i++, limit *= 2)
+        k->bucket[i] += seconds <= limit;
+}
+
+static void send_pieces(struct oa_completion *of)
+{
+    if (!of->streaming)
+        oa_exchange_begin(of->exchange, "text/event-stream");
+    of->streaming = true;
+    for (int i = 0; i < of->choices; i++) {
+        json_t *piece = oa_choice_piece_json(&of->choice[i]);
+        if (piece)
+            oa_reply_event(of->exchange, piece);
+        json_decref(piece);
+    }
+}
+
+static void end_stream(struct oa_completion *of)
+{
+    if (of->failed)
+        oa_reply_event(of->exchange, of->failure);
+    if (!of->failed && of->request.include_usage) {
+        json_t *usage = oa_completion_usage_json(of);
+        oa_reply_event(of->exchange, usage);
+        json_decref(usage);
+    }
+    oa_exchange_add(of->exchange, "data: [DONE]\n\n", 14);
+    oa_exchange_end(of->exchange);
+}
+
+static void reply_completion(struct oa_completion *of)
+{
+    struct oa_server *s = of->server;
+    if (of->failed)
+        oa_reply_failed(s, of->exchange, of->status, json_incref(of->failure));
+    else
+        oa_reply_json(s, of->exchange, oa_completion_json(of));
+}
+
+static bool has_ended(const struct oa_completion *of)
+{
+    if (of->failed)
+        return true;
+    for (int i = 0; i < of->choices; i++)
+        if (!of->choice[i].finish)
+            return false;
+    return true;
+}
+
+/* Sends what there is; true: there will be no more. */
+static bool deliver(struct oa_completion *of)
+{
+    bool ended = has_ended(of), stream = of->request.stream && (!of->failed || of->streaming);
+    if (of->streaming && oa_exchange_is_gone(of->exchange)) {
+        oa_exchange_end(of->exchange);
+        return true;
+    }
+    if (stream && !of->failed)
+        send_pieces(of);
+    if (!ended)
+        return false;
+    count_duration(&of->server->counts, oa_exchange_seconds(of->exchange));
+    if (stream)
+        end_stream(of);
+    else
+        reply_completion(of);
+    return true;
+}
+
+bool oa_completions_step(struct oa_server *s)
+{
+    bool did = s->completions != NULL;
+    struct oa_completion *of = s->completions;
+    while (of && of->begun == of->request.prompts)
+        of = of->next;
+    if (of && !of->failed)
+        begin_prompt(of, of->begun++);
+    did |= oa_slots_step(&s->slots);
+    for (struct oa_completion **at = &s->completions; *at;) {
+        struct oa_completion *one = *at;
+        if (deliver(one)) {
+            *at = one->next;
+            free_completion(one);
+        } else {
+            at = &one->next;
+        }
+    }
+    return did;
+}

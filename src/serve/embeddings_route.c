@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * /v1/embeddings: the last hidden states of a text, pooled: their mean, the first or the last one.
+ * Of encoders the text has the special tokens of its tokenizer around it. */
+#include "serve/inputs.h"
+
+#include "base/json_read.h"
+#include "base/json_write.h"
+
+#include <string.h>
+
+enum pooling_kind { POOL_MEAN, POOL_FIRST, POOL_LAST };
+
+struct embedding_options {
+    struct oa_served_model *model;
+    enum pooling_kind pooling;
+    bool base64;
+};
+
+static enum oa_error read_embedding_options(struct oa_server *s, const json_t *request,
+                                            struct embedding_options *out)
+{
+    const char *pooling = json_string_value(json_object_get(request, "pooling")),
+               *format = json_string_value(json_object_get(request, "encoding_format"));
+    OA_TRY(oa_request_check_names(s->context, request, "model input pooling encoding_format user"));
+    OA_TRY(oa_request_model(s, request, &out->model));
+    if (out->model->model->form.patch)
+        return oa_fail(s->context, OA_UNSUPPORTED, "%s reads images, not texts", out->model->name);
+    if (pooling && strcmp(pooling, "mean") != 0 && strcmp(pooling, "cls") != 0 &&
+        strcmp(pooling, "last") != 0)
+        return oa_fail(s->context, OA_ARGUMENT, "pooling is \"%.20s\"; expected mean, cls or last",
+                       pooling);
+    if (format && strcmp(format, "float") != 0 && strcmp(format, "base64") != 0)
+        return oa_fail(s->context, OA_ARGUMENT,
+                       "encoding_format is \"%.20s\"; expected float or base64", format);
+    out->pooling = !pooling || !strcmp(pooling, "mean") ? POOL_MEAN
+                   : !strcmp(pooling, "cls")            ? POOL_FIRST
+                                                        : POOL_LAST;
+    out->base64 = format && strcmp(format, "base64") == 0;
+    return oa_inputs_check(s->context, request);
+}
+
+static enum oa_error encode_input(struct oa_served_model *m, const json_t *value,
+                                  struct oa_ids *out)
+{
+    struct oa_ids plain;
+    oa_context *c = m->model->context;
+    long most = m->model->form.encoder && m->model->form.decoder
+                    ? oa_model_source_context(m->options)
+                    : m->options->model_context;
+    oa_ids_init(&plain, c);
+    enum oa_error e = oa_request_ids(m, "input", value, &plain);
+    if (e == OA_OK && json_is_string(value) && m->model->form.encoder)
+        e = oa_tokenizer_add_specials(m->tokenizer, &plain, NULL, out, NULL);
+    for (size_t i = 0; e == OA_OK && out->count < plain.count; i++)
+        e = oa_ids_add(out, plain.id[i]);
+    oa_ids_free(&plain);
+    OA_TRY(e);
+    if (out->count == 0 || (long)out->count > most)
+        return oa_fail(c, OA_SHAPE, "an input has %zu tokens; the model reads 1 to %ld", out->count,
+                       most);
+    return OA_OK;
+}
+
+static enum oa_error pool_states(struct oa_served_model *m, const struct oa_ids *ids,
+                                 enum pooling_kind pooling, double *out)
+{
+    struct oa_sequences in = { .rows = 1, .length = (long)ids->count, .ids = ids->id };
+    struct oa_device *d = m->model->device;
+    const struct oa_model_form *f = &m->model->form;
+    oa_tape_reset(m->tape, false, false, (struct oa_stream){ 0 });
+    const oa_tensor *h = f->encoder && f->decoder
+                             ? oa_model_encode(m->tape, m->model, &in)
+                             : oa_model_hidden(m->tape, m->model, &in, NULL, NULL);
+    double *row = h ? oa_tape_take_host(m->tape, (size_t)h->cols * sizeof *row) : NULL;
+    OA_TRY(oa_status(m->model->context));
+    long first = pooling == POOL_LAST ? h->rows - 1 : 0, end = pooling == POOL_FIRST ? 1 : h->rows;
+    for (long t = first; t < end; t++) {
+        oa_acts_read(d, h->cols, oa_act_at(d, h->data, t * h->ld), row);
+        for (long k = 0; k < h->cols; k++)
+            out[k] += row[k];
+    }
+    for (long k = 0; k < h->cols; k++)
+        out[k] /= (double)(end - first);
+    return oa_status(m->model->context);
+}
+
+/* float32, little-endian (RFC 4648). */
+static json_t *base64_json(oa_context *c, const double *x, long n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t bytes = (size_t)n * 4, at = 0;
+    unsigned char *raw = oa_alloc(c, bytes + 3);
+    char *text = oa_alloc(c, bytes / 3 * 4 + 8);
+    for (long i = 0; raw && i < n; i++) {
+        float value = (float)x[i];
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        for (int k = 0; k < 4; k++)
+            raw[i * 4 + k] = (unsigned char)(bits >> 8 * k);
+    }
+    for (size_t i = 0; raw && text && i < bytes; i += 3) {
+        uint32_t group = (uint32_t)raw[i] << 16 | (uint32_t)raw[i + 1] << 8 | raw[i + 2];
+        for (int k = 0; k < 4; k++)
+            text[at++] = i + (size_t)k > bytes ? '=' : digits[group >> (18 - 6 * k) & 63];
+    }
+    json_t *value = json_stringn(text ? text : "", at);
+    oa_free(raw);
+    oa_free(text);
+    return value;
+}
+
+static json_t *numbers_json(const double *x, long n)
+{
+    json_t *list = json_array();
+    for (long i = 0; i < n; i++)
+        json_array_append_new(list, oa_json_number(x[i]));
+    return list;
+}
+
+static enum oa_error embed_one(const struct embedding_options *o, const json_t *value, size_t index,
+                               json_t *data)
+{
+    struct oa_ids ids;
+    oa_context *c = o->model->model->context;
+    long width = o->model->options->model_width;
+    double *out = oa_alloc(c, (size_t)width * sizeof *out);
+    oa_ids_init(&ids, c);
+    enum oa_error e = out ? encode_input(o->model, value, &ids) : OA_NO_MEMORY;
+    if (e == OA_OK)
+        e = pool_states(o->model, &ids, o->pooling, out);
+    if (e == OA_OK)
+        oa_json_append(
+            c, data,
+            json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)index,
+                      "embedding",
+                      o->base64 ? base64_json(c, out, width) : numbers_json(out, width)));
+    oa_ids_free(&ids);
+    oa_free(out);
+    return e;
+}
+
+void oa_answer_embeddings(struct oa_server *s, struct oa_exchange *x, json_t *request)
+{
+    struct embedding_options o = { 0 };
+    json_t *data = json_array();
+    enum oa_error e = read_embedding_options(s, request, &o);
+    for (size_t i = 0; e == OA_OK && i < oa_inputs_count(request); i++)
+        e = embed_one(&o, oa_inputs_at(request, i), i, data);
+    oa_inputs_reply(s, x, e, o.model, data);
+}

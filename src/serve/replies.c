@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Answers: JSON, events of a stream, failures in OpenAI's form. */
+#include "serve/server.h"
+
+#include "base/json_write.h"
+#include "decode/characters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+json_t *oa_bytes_json(oa_context *c, const char *bytes, size_t length)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    oa_characters_text(bytes ? bytes : "", length, &text);
+    json_t *value = json_stringn(text.s ? text.s : "", text.length);
+    oa_text_free(&text);
+    return value;
+}
+
+static int failure_status(enum oa_error e)
+{
+    switch (e) {
+    case OA_ARGUMENT:
+    case OA_SHAPE:
+    case OA_FORMAT:
+    case OA_UNSUPPORTED:
+        return 400;
+    case OA_NO_MEMORY:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+json_t *oa_failure_json(oa_context *c, int *status)
+{
+    const char *sentence = NULL;
+    enum oa_error e = oa_last_error(c, &sentence);
+    *status = failure_status(e);
+    return json_pack("{s: {s:s, s:s, s:n, s:n}}", "error", "message",
+                     e == OA_OK || !sentence ? "the request failed" : sentence, "type",
+                     *status == 400 ? "invalid_request_error" : "server_error", "param", "code");
+}
+
+static void reply_status(struct oa_exchange *x, int status, json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    static const char none[] = "{\"error\": {\"message\": \"out of memory\", "
+                               "\"type\": \"server_error\", \"param\": null, \"code\": null}}";
+    if (text)
+        oa_exchange_answer(x, status, "application/json", text, strlen(text));
+    else
+        oa_exchange_answer(x, 503, "application/json", none, strlen(none));
+    free(text);
+    json_decref(value);
+}
+
+void oa_reply_json(struct oa_server *s, struct oa_exchange *x, json_t *value)
+{
+    if (oa_status(s->context) == OA_OK) {
+        reply_status(x, 200, value);
+        return;
+    }
+    json_decref(value);
+    oa_reply_failure(s, x);
+}
+
+void oa_reply_failed(struct oa_server *s, struct oa_exchange *x, int status, json_t *failure)
+{
+    s->counts.failures++;
+    reply_status(x, status, failure);
+}
+
+void oa_reply_failure(struct oa_server *s, struct oa_exchange *x)
+{
+    int status;
+    json_t *value = oa_failure_json(s->context, &status);
+    oa_clear_error(s->context);
+    oa_reply_failed(s, x, status, value);
+}
+
+void oa_reply_event(struct oa_exchange *x, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT);
+    oa_exchange_add(x, "data: ", 6);
+    if (text)
+        oa_exchange_add(x, text, strlen(text));
+    oa_exchange_add(x, "\n\n", 2);
+    free(text);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which function answers which path. */
+#include "serve/server.h"
+
+#include <string.h>
+
+extern const char oa_serve_page_html[]; /* embedded: serve_page.html */
+
+static void answer_page(struct oa_server *s, struct oa_exchange *x, json_t *request)
+{
+    (void)s, (void)request;
+    oa_exchange_answer(x, 200, "text/html; charset=utf-8", oa_serve_page_html,
+                       strlen(oa_serve_page_html));
+}
+
+static void answer_health(struct oa_server *s, struct oa_exchange *x, json_t *request)
+{
+    (void)request;
+    oa_reply_json(s, x, json_pack("{s:s}", "status", "ok"));
+}
+
+static const char *what_it_does(const struct oa_served_model *m)
+{
+    const struct oa_model_form *f = &m->model->form;
+    return m->writable                                                       ? "completions"
+           : f->encoder && f->decoder                                        ? "translate"
+           : f->output == OA_OUTPUT_CLASSES || f->output == OA_OUTPUT_NUMBER ? "classify"
+                                                                             : "embeddings";
+}
+
+static json_t *model_json(const struct oa_server *s, const struct oa_served_model *m)
+{
+    struct oa_text attention;
+    oa_text_init(&attention, s->context);
+    oa_stacks_print(&m->model->attention, &attention);
+    json_t *o = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I}", "id", m->name, "object",
+                          "model", "created", (json_int_t)s->started, "owned_by", "orthant",
+                          "attention", attention.s ? attention.s : "", "serves", what_it_does(m),
+                          "max_model_len", (json_int_t)m->options->model_context, "vocabulary",
+                          (json_int_t)m->model->vocabulary);
+    oa_text_free(&attention);
+    return o;
+}
+
+static void answer_models(struct oa_server *s, struct oa_exchange *x, json_t *request)
+{
+    json_t *data = json_array();
+    (void)request;
+    for (int i = 0; i < s->models; i++)
+        json_array_append_new(data, model_json(s, &s->model[i]));
+    oa_reply_json(s, x, json_pack("{s:s, s:o}", "object", "list", "data", data));
+}
+
+static const struct {
+    const char *path;
+    bool post, open; /* open: without a key */
+    void (*answer)(struct oa_server *s, struct oa_exchange *x, json_t *request);
+} routes[] = {
+    { "/", false, true, answer_page },
+    { "/health", false, true, answer_health },
+    { "/metrics", false, false, oa_answer_metrics },
+    { "/v1/models", false, false, answer_models },
+    { "/v1/completions", true, false, oa_completion_begin },
+    { "/v1/score", true, false, oa_answer_score },
+    { "/v1/classify", true, false, oa_answer_classify },
+    { "/v1/translate", true, false, oa_answer_translate },
+    { "/v1/embeddings", true, false, oa_answer_embeddings },
+    { "/tokenize", true, false, oa_answer_tokenize },
+    { "/detokenize", true, false, oa_answer_detokenize },
+    { "/tokenizer_info", false, false, oa_answer_tokenizer_info },
+};
+
+bool oa_route_known(const char *path, bool *post, bool *open)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (strcmp(path, routes[i].path) == 0) {
+            *post = routes[i].post;
+            *open = routes[i].open;
+            return true;
+        }
+    return false;
+}
+
+void oa_route(struct oa_server *s, struct oa_exchange *x)
+{
+    json_t *request = NULL;
+    size_t i = 0;
+    while (strcmp(oa_exchange_path(x), routes[i].path) != 0)
+        i++;
+    if (routes[i].post && oa_request_parse(s->context, x, &request) != OA_OK)
+        oa_reply_failure(s, x);
+    else
+        routes[i].answer(s, x, request);
+    json_decref(request);
+    oa_clear_error(s->context);
+}
