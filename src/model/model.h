@@ -208,7 +208,7 @@ enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batc
 struct oa_log_sum {
     double top, rest;
 };
-struct oa_log_sum oa_log_sum(const double *logits, long count);
+struct oa_log_sum oa_log_sum_of(const double *logits, long count);
 double oa_token_nats(const struct oa_log_sum *s, double logit);
 /* The logits [vocabulary] of the token after each of ids [n], n at most the context, in order; of a
  * decoder of tokens without an encoder. Resets the tape. */

@@ -33,7 +33,7 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
     return logits;
 }
 
-struct oa_log_sum oa_log_sum(const double *logits, long count)
+struct oa_log_sum oa_log_sum_of(const double *logits, long count)
 {
     struct oa_log_sum s = { .top = -INFINITY };
     double sum = 0;
@@ -132,7 +132,7 @@ struct score_window {
 static void score_token(void *argument, long position, const double *logits)
 {
     const struct score_window *w = argument;
-    const struct oa_log_sum s = oa_log_sum(logits, w->model->vocabulary);
+    const struct oa_log_sum s = oa_log_sum_of(logits, w->model->vocabulary);
     w->nats[position] = oa_token_nats(&s, logits[w->ids[position + 1]]);
 }
 

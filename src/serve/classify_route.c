@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * /v1/classify: classes or numbers of texts, or of pairs of texts, one by one, as `classify`. */
-#include "serve/inputs.h"
+#include "serve/request_inputs.h"
 
 #include "base/json_read.h"
 #include "base/json_write.h"

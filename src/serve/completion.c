@@ -118,7 +118,7 @@ static enum oa_error score_next(struct oa_choice *c, const float *logits, int32_
 }
 
 /* Samples among the tokens that may be written; the score is of the model's own distribution. */
-static enum oa_error next_token(struct oa_choice *c, float *logits)
+static enum oa_error choice_next_token(struct oa_choice *c, float *logits)
 {
     struct oa_served_model *m = c->of->request.model;
     struct oa_server *s = c->of->server;
@@ -148,7 +148,7 @@ static enum oa_error next_token(struct oa_choice *c, float *logits)
 
 bool oa_choice_take(struct oa_choice *c, float *logits)
 {
-    if (next_token(c, logits) != OA_OK) {
+    if (choice_next_token(c, logits) != OA_OK) {
         oa_choice_fail(c);
         return true;
     }
@@ -280,7 +280,7 @@ static void reply_completion(struct oa_completion *of)
         oa_reply_json(s, of->exchange, oa_completion_json(of));
 }
 
-static bool has_ended(const struct oa_completion *of)
+static bool completion_has_ended(const struct oa_completion *of)
 {
     if (of->failed)
         return true;
@@ -293,7 +293,8 @@ static bool has_ended(const struct oa_completion *of)
 /* Sends what there is; true: there will be no more. */
 static bool deliver(struct oa_completion *of)
 {
-    bool ended = has_ended(of), stream = of->request.stream && (!of->failed || of->streaming);
+    bool ended = completion_has_ended(of),
+         stream = of->request.stream && (!of->failed || of->streaming);
     if (of->streaming && oa_exchange_is_gone(of->exchange)) {
         oa_exchange_end(of->exchange);
         return true;

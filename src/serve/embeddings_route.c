@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * /v1/embeddings: the last hidden states of a text, pooled: their mean, the first or the last one.
  * Of encoders the text has the special tokens of its tokenizer around it. */
-#include "serve/inputs.h"
+#include "serve/request_inputs.h"
 
 #include "base/json_read.h"
 #include "base/json_write.h"

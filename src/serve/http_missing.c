@@ -45,7 +45,7 @@ void oa_http_expire(struct oa_http *h)
     (void)h;
 }
 
-struct oa_http_counts oa_http_counts(struct oa_http *h)
+struct oa_http_counts oa_http_count(struct oa_http *h)
 {
     (void)h;
     return (struct oa_http_counts){ 0 };

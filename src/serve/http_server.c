@@ -74,7 +74,7 @@ static void cut_client(struct oa_http *h, struct http_client *k)
     k->cut = true;
 }
 
-static void make_room(struct oa_http *h)
+static void make_room_for_client(struct oa_http *h)
 {
     struct http_client *k = h->oldest;
     if (h->counts.open < h->settings.connections - h->settings.connections / 8)
@@ -88,7 +88,7 @@ static void make_room(struct oa_http *h)
 static void add_client(struct oa_http *h, struct http_client *k)
 {
     pthread_mutex_lock(&h->lock);
-    make_room(h);
+    make_room_for_client(h);
     k->next = h->clients;
     if (h->clients)
         h->clients->before = k;
@@ -172,7 +172,7 @@ static enum MHD_Result refuse(struct oa_exchange *x, const struct http_refusal *
 }
 
 /* In a time that does not depend on where they differ. */
-static bool is_key(const char *key, size_t length, const char *given)
+static bool is_right_key(const char *key, size_t length, const char *given)
 {
     unsigned char differ = strlen(given) != length;
     for (size_t i = 0; i < length && given[i]; i++)
@@ -191,7 +191,7 @@ static bool has_key(const struct oa_exchange *x)
         return false;
     for (const char *line = x->http->settings.keys; *line;) {
         size_t length = strcspn(line, "\r\n");
-        found |= is_key(line, length, given + 7);
+        found |= is_right_key(line, length, given + 7);
         line += length + strspn(line + length, "\r\n");
     }
     return found;
@@ -423,7 +423,7 @@ bool oa_http_is_idle(struct oa_http *h)
     return idle;
 }
 
-struct oa_http_counts oa_http_counts(struct oa_http *h)
+struct oa_http_counts oa_http_count(struct oa_http *h)
 {
     pthread_mutex_lock(&h->lock);
     struct oa_http_counts counts = h->counts;

@@ -36,7 +36,7 @@ struct oa_http_counts {
     long open;                               /* connections */
     double accepted, requests, refused, cut; /* since the start; cut: connections that were */
 };
-struct oa_http_counts oa_http_counts(struct oa_http *h);
+struct oa_http_counts oa_http_count(struct oa_http *h);
 
 const char *oa_exchange_path(const struct oa_exchange *x);
 const char *oa_exchange_body(const struct oa_exchange *x, size_t *length);

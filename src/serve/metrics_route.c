@@ -2,8 +2,8 @@
  * /metrics, in the text format of Prometheus. */
 #include "serve/server.h"
 
-static void add_metric(struct oa_text *t, const char *name, const char *type, const char *help,
-                       double value)
+static void add_prometheus(struct oa_text *t, const char *name, const char *type, const char *help,
+                           double value)
 {
     oa_text_printf(t, "# HELP orthant_%s %s\n# TYPE orthant_%s %s\northant_%s ", name, help, name,
                    type, name);
@@ -26,29 +26,30 @@ static void add_durations(struct oa_text *t, const struct oa_serve_counts *k)
 void oa_answer_metrics(struct oa_server *s, struct oa_exchange *x, json_t *request)
 {
     struct oa_text t;
-    struct oa_http_counts http = oa_http_counts(s->http);
+    struct oa_http_counts http = oa_http_count(s->http);
     const struct oa_serve_counts *k = &s->counts;
     int running, waiting;
     (void)request;
     oa_slots_load(&s->slots, &running, &waiting);
     oa_text_init(&t, s->context);
-    add_metric(&t, "http_connections", "gauge", "connections that are open", (double)http.open);
-    add_metric(&t, "http_connections_total", "counter", "connections accepted", http.accepted);
-    add_metric(&t, "http_connections_cut_total", "counter",
-               "connections closed because the client was too slow or there were too many",
-               http.cut);
-    add_metric(&t, "http_requests_total", "counter", "requests begun", http.requests);
-    add_metric(&t, "http_requests_refused_total", "counter",
-               "requests refused by path, method, key, host or size", http.refused);
-    add_metric(&t, "failures_total", "counter", "requests answered with an error", k->failures);
-    add_metric(&t, "prompt_tokens_total", "counter", "tokens of prompts", k->prompt_tokens);
-    add_metric(&t, "completion_tokens_total", "counter", "tokens sampled", k->completion_tokens);
-    add_metric(&t, "sequences_running", "gauge", "sequences that have a slot", running);
-    add_metric(&t, "sequences_waiting", "gauge", "sequences that wait for a slot", waiting);
-    add_metric(&t, "decoding_steps_total", "counter", "passes that gave every sequence a token",
-               s->slots.steps);
-    add_metric(&t, "decoding_rows_total", "counter", "sequences of these passes, added up",
-               s->slots.rows);
+    add_prometheus(&t, "http_connections", "gauge", "connections that are open", (double)http.open);
+    add_prometheus(&t, "http_connections_total", "counter", "connections accepted", http.accepted);
+    add_prometheus(&t, "http_connections_cut_total", "counter",
+                   "connections closed because the client was too slow or there were too many",
+                   http.cut);
+    add_prometheus(&t, "http_requests_total", "counter", "requests begun", http.requests);
+    add_prometheus(&t, "http_requests_refused_total", "counter",
+                   "requests refused by path, method, key, host or size", http.refused);
+    add_prometheus(&t, "failures_total", "counter", "requests answered with an error", k->failures);
+    add_prometheus(&t, "prompt_tokens_total", "counter", "tokens of prompts", k->prompt_tokens);
+    add_prometheus(&t, "completion_tokens_total", "counter", "tokens sampled",
+                   k->completion_tokens);
+    add_prometheus(&t, "sequences_running", "gauge", "sequences that have a slot", running);
+    add_prometheus(&t, "sequences_waiting", "gauge", "sequences that wait for a slot", waiting);
+    add_prometheus(&t, "decoding_steps_total", "counter", "passes that gave every sequence a token",
+                   s->slots.steps);
+    add_prometheus(&t, "decoding_rows_total", "counter", "sequences of these passes, added up",
+                   s->slots.rows);
     add_durations(&t, k);
     oa_exchange_answer(x, 200, "text/plain; version=0.0.4; charset=utf-8", t.s ? t.s : "",
                        t.length);

@@ -4,7 +4,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
-#include "serve/inputs.h"
+#include "serve/request_inputs.h"
 
 static enum oa_error score_one(struct oa_served_model *m, const struct oa_ids *ids, size_t index,
                                json_t *data)

@@ -114,7 +114,7 @@ enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int 
         finish_requests(&s);
         oa_context_defer_stop(c, false);
         e = oa_fail(c, OA_INTERRUPTED, "stopped by signal %d after %.0f requests, all answered",
-                    oa_stop_pending(c), oa_http_counts(s.http).requests);
+                    oa_stop_pending(c), oa_http_count(s.http).requests);
     }
     oa_http_close(s.http);
     oa_slots_close(&s.slots);

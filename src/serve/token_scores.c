@@ -42,7 +42,7 @@ static enum oa_error set_log_p(const struct oa_completion_request *r, const doub
 {
     long vocabulary = r->model->model->vocabulary;
     int most = (int)oa_min(r->tops, vocabulary);
-    const struct oa_log_sum sum = oa_log_sum(logits, vocabulary);
+    const struct oa_log_sum sum = oa_log_sum_of(logits, vocabulary);
     bool among = false;
     t->log_p = -oa_token_nats(&sum, logits[t->id]);
     t->top = oa_alloc(r->model->model->context, ((size_t)most + 1) * sizeof *t->top);

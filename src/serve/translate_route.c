@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * /v1/translate: what an encoder with a decoder writes for texts, by beam search, as `translate`.
  * Texts are translated one by one. */
-#include "serve/inputs.h"
+#include "serve/request_inputs.h"
 
 #include "base/json_read.h"
 #include "base/json_write.h"

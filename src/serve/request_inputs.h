@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to src/serve: the member "input" of requests about texts: one of them, or a list. A list
  * of numbers is the ids of one. */
-#ifndef ORTHANT_SERVE_INPUTS_H
-#define ORTHANT_SERVE_INPUTS_H
+#ifndef ORTHANT_SERVE_REQUEST_INPUTS_H
+#define ORTHANT_SERVE_REQUEST_INPUTS_H
 
 #include "serve/server.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/inputs.h"
+#include "serve/request_inputs.h"
 
 enum { MOST_INPUTS = 4096 };
 

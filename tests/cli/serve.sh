@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+# serve: what curl gets. Texts are those of generate, probabilities those of the library's evaluation, errors OpenAI's.
+. "$2/tests/cli/common"
+command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+command -v python3 >/dev/null || { echo "there is no python3, which reads the answers"; exit 77; }
+text 30000
+expect 0 train --config tiny.yaml --out run
+expect 0 train --config tiny.yaml --model.attention linear --data.tokenizer bpe:300 --out other
+expect 2 serve
+expect 1 serve nowhere --port 0
+expect 2 serve run run --port 0
+expect 2 serve run --port 0 --host 0.0.0.0
+if grep -q libmicrohttpd err; then
+    echo "this program was built without libmicrohttpd"
+    exit 77
+fi
+says err 'give --api-key-file'
+
+# start NAME ARGUMENT...: $server is its process, $at its address
+start() {
+    name=$1
+    shift
+    "$orthant" serve "$@" --port 0 >"$name" 2>"$name.err" &
+    server=$!
+    await $server grep -q "serving .* at http" "$name"
+    at=$(sed 's/.* at //' "$name")
+}
+
+# post PATH JSON: the answer in the file answer; the status in $status
+post() {
+    status=$(curl -s -o answer -w '%{http_code}' "$at$1" -d "$2") || fail "curl $1: $?"
+}
+
+# field EXPRESSION: of the answer a
+field() {
+    python3 -c "import json, sys; a = json.load(open('answer')); print(($1))"
+}
+
+is() { # EXPRESSION VALUE
+    found=$(field "$1") || fail "no $1"
+    [ "$found" = "$2" ] || fail "$1 is $found, not $2: $(cat answer)"
+}
+
+start first run other
+[ "$(curl -s -o /dev/null -w '%{http_code}' "$at/health")" = 200 ] || fail "it is not well"
+curl -s "$at/v1/models" >answer
+is "[m['id'] for m in a['data']]" "['run', 'other']"
+is "a['data'][1]['attention']" linear
+
+# The text of generate: sampled, greedy, with stop texts, several at once, of a prompt of ids.
+for model in run other; do
+    expect 0 generate $model --prompt "To be" --tokens 20 --seed 5 --samples 2 --temperature 0.8 --json
+    cp out generated.json
+    post /v1/completions "{\"model\": \"$model\", \"prompt\": \"To be\", \"max_tokens\": 20, \"seed\": 5, \"n\": 2, \"temperature\": 0.8}"
+    is "[c['text'] for c in a['choices']] == [s['text'] for s in json.load(open('generated.json'))['samples']]" True
+    is "[c['finish_reason'] for c in a['choices']], a['usage']['completion_tokens']" "(['length', 'length'], 40)"
+done
+expect 0 generate run --prompt "To be" --tokens 20 --temperature 0 --json
+cp out generated.json
+post /tokenize '{"model": "run", "prompt": "To be", "add_special_tokens": false}'
+ids=$(field "a['tokens']")
+for prompt in '"To be"' "$ids"; do
+    post /v1/completions "{\"model\": \"run\", \"prompt\": $prompt, \"max_tokens\": 20, \"temperature\": 0, \"echo\": true}"
+    is "a['choices'][0]['text'] == 'To be' + json.load(open('generated.json'))['samples'][0]['text']" True
+done
+post /v1/completions "{\"model\": \"run\", \"prompt\": [\"To be\", $ids, \"or\"], \"max_tokens\": 5}" || true
+[ "$status" = 200 ] || fail "a list of texts and ids: $(cat answer)"
+is "len(a['choices']), a['choices'][0]['text'] == a['choices'][1]['text']" "(3, True)"
+post /detokenize "{\"model\": \"run\", \"tokens\": $ids}"
+is "a['prompt']" "To be"
+stop=$(python3 -c "import json; print(json.dumps(json.load(open('generated.json'))['samples'][0]['text'][4:6]))")
+post /v1/completions "{\"model\": \"run\", \"prompt\": \"To be\", \"max_tokens\": 20, \"temperature\": 0, \"stop\": $stop, \"logprobs\": 0}"
+is "a['choices'][0]['finish_reason'], json.load(open('generated.json'))['samples'][0]['text'].startswith(a['choices'][0]['text'] + $stop)" "('stop', True)"
+is "''.join(a['choices'][0]['logprobs']['tokens']) == a['choices'][0]['text']" True
+
+# Log-probabilities: the mean over windows is what eval prints; the most likely token is the largest number.
+head -c 31 text.txt >piece
+printf '%s' "$(cat piece)" >piece.txt
+expect 0 eval run --data piece.txt --json
+cp out evaluated.json
+python3 -c "import json; print(json.dumps({'model': 'run', 'prompt': open('piece.txt').read(), 'max_tokens': 1, 'echo': True, 'logprobs': 1, 'temperature': 0}))" >request
+post /v1/completions @request
+is "abs(sum(a['choices'][0]['logprobs']['token_logprobs'][1:-1]) / -(len(open('piece.txt').read()) - 1) / json.load(open('evaluated.json'))['loss'] - 1) < 1e-6" True
+is "a['choices'][0]['logprobs']['token_logprobs'][0], a['choices'][0]['logprobs']['top_logprobs'][0]" "(None, None)"
+is "a['choices'][0]['logprobs']['text_offset'] == list(range(len(open('piece.txt').read()) + 1))" True
+is "max(a['choices'][0]['logprobs']['top_logprobs'][-1].values()) == a['choices'][0]['logprobs']['token_logprobs'][-1]" True
+cp answer echoed
+python3 -c "import json; print(json.dumps({'model': 'run', 'input': [open('piece.txt').read()]}))" >request
+post /v1/score @request
+is "a['data'][0]['token_logprobs'] == json.load(open('echoed'))['choices'][0]['logprobs']['token_logprobs'][:-1]" True
+post /v1/completions '{"model": "run", "prompt": "To be", "max_tokens": 0, "echo": true, "logprobs": 2}'
+is "a['choices'][0]['text'], len(a['choices'][0]['logprobs']['tokens'])" "('To be', 5)"
+is "[len(t) for t in a['choices'][0]['logprobs']['top_logprobs'][1:]] >= [2, 2, 2, 2]" True
+
+# A stream has the pieces of the same answer.
+request='{"model": "other", "prompt": "To be", "max_tokens": 12, "seed": 5, "logprobs": 1, "echo": true'
+post /v1/completions "$request}"
+cp answer whole
+curl -sN "$at/v1/completions" -d "$request, \"stream\": true, \"stream_options\": {\"include_usage\": true}}" >stream
+says stream '^data: \[DONE\]$'
+sed -n 's/^data: {/{/p' stream >pieces
+python3 - <<'END' || fail "a stream has other pieces: $(cat stream)"
+import json
+whole = json.load(open("whole"))
+pieces = [json.loads(line) for line in open("pieces")]
+choices = [p["choices"][0] for p in pieces if p["choices"]]
+assert len(choices) > 3
+assert "".join(c["text"] for c in choices) == whole["choices"][0]["text"]
+for key, value in whole["choices"][0]["logprobs"].items():
+    assert sum((c["logprobs"][key] for c in choices), []) == value, key
+assert pieces[-1]["usage"] == whole["usage"] and choices[-1]["finish_reason"] == "length"
+END
+
+# Errors.
+while read -r path expected pattern body; do
+    post "$path" "$body"
+    [ "$status" = "$expected" ] || fail "$path $body: $status instead of $expected"
+    is "a['error']['type'].endswith('_error')" True
+    grep -q "$(echo "$pattern" | tr _ ' ')" answer || fail "$path $body: no \"$pattern\" in $(cat answer)"
+done <<'END'
+/v1/completions 400 not_JSON {"prompt"
+/v1/completions 400 not_a_JSON_object [1]
+/v1/completions 400 there_is_no_model {"model": "nothing", "prompt": "a"}
+/v1/completions 400 model_must_be {"prompt": "a"}
+/v1/completions 400 unexpected_member {"model": "run", "prompt": "a", "temprature": 1}
+/v1/completions 400 prompt_must_be {"model": "run", "prompt": 7}
+/v1/completions 400 is_no_token {"model": "run", "prompt": [1, 100000]}
+/v1/completions 400 vocabulary {"model": "run", "prompt": "\u03b1"}
+/v1/completions 400 context_of_the_model {"model": "run", "prompt": "a", "max_tokens": 1000}
+/v1/completions 400 temperature_must_be {"model": "run", "prompt": "a", "temperature": -1}
+/v1/completions 400 not_supported {"model": "run", "prompt": "a", "frequency_penalty": 1}
+/v1/classify 400 needs_a_run {"model": "run", "input": "a"}
+/v1/translate 400 needs_a_run {"model": "run", "input": "a"}
+/v2/completions 404 no_such_path {}
+/v1/models 405 another_method {}
+END
+curl -s "$at/metrics" >metrics
+says metrics '^orthant_completion_tokens_total [1-9]'
+says metrics '^orthant_sequences_running 0$'
+curl -s "$at/tokenizer_info" >answer
+is "'eos_token' in a" True
+curl -s -H 'Host: evil.example' "$at/v1/models" >answer
+is "'Host' in a['error']['message']" True
+
+# A signal: requests that were accepted are answered.
+curl -s "$at/v1/completions" -d '{"model": "run", "prompt": ["a", "b", "c"], "n": 300, "max_tokens": 31, "logprobs": 5}' >late &
+client=$!
+busy() { curl -s "$at/metrics" | grep -q '^orthant_sequences_running [1-9]'; }
+await $server busy
+kill -TERM $server
+ended 0 $client "the client"
+ended 143 $server "the server"
+python3 -c "import json; assert len(json.load(open('late'))['choices']) == 900" || fail "an accepted request was lost"
+says first.err 'all answered'
+
+# Keys.
+printf 'secret-1\nsecret-2\n' >keys
+start second run --api-key-file keys
+[ "$(curl -s -o answer -w '%{http_code}' "$at/v1/models")" = 401 ] || fail "no key is needed"
+is "a['error']['code']" invalid_api_key
+[ "$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer secret-' "$at/v1/models")" = 401 ] || fail "half a key"
+[ "$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer secret-2' "$at/v1/models")" = 200 ] || fail "the key"
+kill -INT $server 2>/dev/null
+status=0
+wait $server || status=$?
+[ $status -eq 130 ] || [ $status -eq 143 ] || fail "SIGINT ended it with $status"
