@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+# load.py ADDRESS PROCESS: what a server does under load and under clients that misbehave (tests/cli/serve_load.sh).
+# An answer is that of the request alone, to the bit, whatever else is computed; nobody waits for a bad client.
+import json, random, socket, sys, threading, time, urllib.error, urllib.request
+
+address, process = sys.argv[1], sys.argv[2]
+host, port = address.split("//")[1].rsplit(":", 1)
+
+
+def post(path, body):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address + path, data=data), timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def completion(i):
+    """Requests of all kinds and lengths: two models, sampled and greedy, with and without echo."""
+    words = "To be or not to be that is the question".split()
+    body = {"model": ["run", "other"][i % 2], "prompt": " ".join(words[: 1 + i % 7]), "seed": i, "logprobs": i % 4,
+            "max_tokens": 1 + i * 7 % 24, "temperature": [1, 0, 0.7][i % 3], "echo": i % 5 == 0}
+    if i % 6 == 1:
+        body.update(n=3, top_p=0.9)
+    if i % 7 == 2:
+        body["prompt"] = [body["prompt"], "who"]
+    return body
+
+
+def choices(body):
+    status, answer = post("/v1/completions", body)
+    assert status == 200, (status, answer)
+    return json.loads(answer)["choices"]
+
+
+# ---- batch invariance
+
+COUNT = 24
+alone = [choices(completion(i)) for i in range(COUNT)]
+for others in (1, 3, 8):
+    found = [None] * COUNT
+    waiting = list(range(COUNT))
+    random.Random(others).shuffle(waiting)
+    lock = threading.Lock()
+
+    def client():
+        while True:
+            with lock:
+                if not waiting:
+                    return
+                i = waiting.pop()
+            found[i] = choices(completion(i))
+
+    clients = [threading.Thread(target=client) for _ in range(others + 1)]
+    for c in clients:
+        c.start()
+    for c in clients:
+        c.join()
+    for i in range(COUNT):
+        assert found[i] == alone[i], f"with {others} others request {i} has other bits: {found[i]} {alone[i]}"
+metrics = urllib.request.urlopen(address + "/metrics").read().decode()
+numbers = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+steps, rows = float(numbers["orthant_decoding_steps_total"]), float(numbers["orthant_decoding_rows_total"])
+assert rows > 1.2 * steps, f"{rows} rows in {steps} steps: nothing was decoded together"
+print(f"{rows:.0f} rows in {steps:.0f} steps")
+
+# ---- bad clients
+
+
+def connect():
+    s = socket.create_connection((host, int(port)), timeout=20)
+    return s
+
+
+def memory():
+    with open(f"/proc/{process}/statm") as f:
+        return int(f.read().split()[1]) * 4096
+
+
+expected = alone[3]
+
+
+def still_well(what):
+    began = time.monotonic()
+    assert choices(completion(3)) == expected, what
+    assert time.monotonic() - began < 5, f"{what}: others wait {time.monotonic() - began:.1f} s"
+
+
+before = memory()
+bad = []
+for head in (b"", b"POST /v1/comp", b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n{",
+             b"\x00\xff\x16\x03\x01garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"a" * 100000):
+    s = connect()
+    try:
+        s.sendall(head)
+    except OSError:
+        pass
+    bad.append(s)
+still_well("half requests")
+
+# Bodies that are too large: refused by their length, or cut when it is not given.
+s = connect()
+s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n")
+assert b" 413 " in s.recv(4096), "1 GB is not refused"
+s = connect()
+s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+sent = 0
+try:
+    while sent < 300 << 20:
+        s.sendall(b"100000\r\n" + b"x" * 0x100000 + b"\r\n")
+        sent += 1 << 20
+except OSError:
+    pass
+assert sent < 64 << 20, f"{sent} bytes of a body were read"
+still_well("large bodies")
+
+# Bodies that are no requests.
+for body in (b"\xff\xfe{}", b'{"model": "run", "prompt": "\xc3\x28"}', b"[" * 100000, b'{"prompt": ' * 5000, b"", b"null",
+             b'{"model": "run", "prompt": "a", "prompt": "b"}', b'{"model": "run", "prompt": [[], []]}',
+             b'{"model": "run", "prompt": [1e400]}', b'{"model": "run", "prompt": "a", "n": 1e99}',
+             b'{"model": "run", "prompt": "a\\u0000b", "max_tokens": 1}', b'{"model": "run", "stop": [[]], "prompt": "a"}'):
+    status, answer = post("/v1/completions", body)
+    assert status == 400 and "message" in json.loads(answer)["error"], (body[:40], status, answer)
+still_well("bad bodies")
+
+# A stream whose client leaves, and one that does not read.
+for reads in (True, False):
+    s = connect()
+    body = json.dumps({"model": "run", "prompt": ["a"] * 20, "n": 10, "max_tokens": 60, "stream": True, "logprobs": 20}).encode()
+    s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    if reads:
+        s.recv(100)
+        s.close()
+    else:
+        bad.append(s)
+still_well("streams that are left")
+
+# One byte a second is no reason to wait: --timeout cuts it.
+slow = connect()
+began = time.monotonic()
+try:
+    while time.monotonic() - began < 15:
+        slow.sendall(b"G")
+        time.sleep(0.5)
+except OSError:
+    pass
+assert time.monotonic() - began < 10, "a slow client is not cut off"
+
+# More connections than are allowed, all silent: a new client still gets through.
+crowd = []
+for i in range(400):
+    try:
+        crowd.append(connect())
+    except OSError:
+        break
+    if i % 100 == 99:
+        still_well(f"{i + 1} silent connections")
+for s in bad + crowd:
+    s.close()
+still_well("the end")
+assert memory() - before < 100 << 20, f"{(memory() - before) >> 20} MiB more memory"
