@@ -7,6 +7,22 @@
 
 #include <string.h>
 
+/* Where no model is named, the first one if the tokenizers of all are alike. */
+static enum oa_error find_tokenizer(struct oa_server *s, const json_t *request,
+                                    struct oa_served_model **out)
+{
+    const json_t *name = json_object_get(request, "model");
+    if (name && !json_is_null(name))
+        return oa_request_model(s, request, out);
+    *out = &s->model[0];
+    for (int i = 1; i < s->models; i++)
+        if (!oa_tokenizers_agree(s->model[0].tokenizer, s->model[i].tokenizer))
+            return oa_fail(s->context, OA_ARGUMENT,
+                           "%s and %s have different tokenizers: name a model, or serve them apart",
+                           s->model[0].name, s->model[i].name);
+    return OA_OK;
+}
+
 /* ---- tokenize ---- */
 
 static enum oa_error tokenize(struct oa_server *s, const json_t *request, json_t **out)
@@ -15,7 +31,7 @@ static enum oa_error tokenize(struct oa_server *s, const json_t *request, json_t
     struct oa_ids ids, all;
     bool specials = false;
     OA_TRY(oa_request_check_names(s->context, request, "model prompt add_special_tokens"));
-    OA_TRY(oa_request_model(s, request, &m));
+    OA_TRY(find_tokenizer(s, request, &m));
     OA_TRY(oa_request_flag(s->context, request, "add_special_tokens", &specials));
     const json_t *prompt = json_object_get(request, "prompt");
     if (!json_is_string(prompt))
@@ -61,7 +77,7 @@ static enum oa_error detokenize(struct oa_server *s, const json_t *request, json
     struct oa_ids ids;
     struct oa_text text;
     OA_TRY(oa_request_check_names(s->context, request, "model tokens"));
-    OA_TRY(oa_request_model(s, request, &m));
+    OA_TRY(find_tokenizer(s, request, &m));
     const json_t *tokens = json_object_get(request, "tokens");
     if (!json_is_array(tokens))
         return oa_fail(s->context, OA_ARGUMENT, "tokens must be a list of token ids");
@@ -84,7 +100,7 @@ void oa_answer_detokenize(struct oa_server *s, struct oa_exchange *x, json_t *re
     reply_or_fail(s, x, e, out);
 }
 
-/* ---- tokenizer_info: of the first model ---- */
+/* ---- tokenizer_info ---- */
 
 /* What stands before a text: a token that ends texts, or the line end that an empty prompt is. */
 static json_t *boundary_json(const struct oa_served_model *m)
@@ -99,8 +115,11 @@ static json_t *boundary_json(const struct oa_served_model *m)
 
 void oa_answer_tokenizer_info(struct oa_server *s, struct oa_exchange *x, json_t *request)
 {
-    const struct oa_served_model *m = &s->model[0];
-    (void)request;
+    struct oa_served_model *m;
+    if (find_tokenizer(s, request, &m) != OA_OK) {
+        oa_reply_failure(s, x);
+        return;
+    }
     oa_reply_json(s, x,
                   json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:n, s:n}", "model", m->name,
                             "tokenizer_class", oa_tokenizer_kind_name(m->tokenizer), "vocab_size",

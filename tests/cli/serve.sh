@@ -138,7 +138,7 @@ curl -s "$at/metrics" >metrics
 says metrics '^orthant_completion_tokens_total [1-9]'
 says metrics '^orthant_sequences_running 0$'
 curl -s "$at/tokenizer_info" >answer
-is "'eos_token' in a" True
+is "'different tokenizers' in a['error']['message']" True
 curl -s -H 'Host: evil.example' "$at/v1/models" >answer
 is "'Host' in a['error']['message']" True
 
@@ -160,6 +160,8 @@ start second run --api-key-file keys
 is "a['error']['code']" invalid_api_key
 [ "$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer secret-' "$at/v1/models")" = 401 ] || fail "half a key"
 [ "$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer secret-2' "$at/v1/models")" = 200 ] || fail "the key"
+curl -s -H 'Authorization: Bearer secret-1' "$at/tokenizer_info" >answer
+is "(a['eos_token'], a['vocab_size'] > 50, a['model_max_length'])" "('\\n', True, 32)"
 kill -INT $server 2>/dev/null
 status=0
 wait $server || status=$?
