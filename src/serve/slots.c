@@ -67,12 +67,38 @@ static enum oa_error open_slot(struct oa_slot *slot, struct oa_served_model *m)
     return OA_OK;
 }
 
+static int running_of(const struct oa_slots *s, const struct oa_completion *of)
+{
+    int running = 0;
+    for (int i = 0; i < s->count; i++)
+        running += s->slot[i].choice && s->slot[i].choice->of == of;
+    return running;
+}
+
+/* Of the request that has the fewest slots, the oldest on a tie: one that asks for much does not
+ * keep out those that ask for little. */
+static struct oa_choice *next_waiting(const struct oa_slots *s)
+{
+    struct oa_choice *best = NULL;
+    const struct oa_completion *before = NULL;
+    int fewest = s->count + 1;
+    for (struct oa_choice *c = s->first; c; c = c->next) {
+        int running = c->of == before ? fewest : running_of(s, c->of);
+        before = c->of;
+        if (running < fewest) {
+            fewest = running;
+            best = c;
+        }
+    }
+    return best;
+}
+
 static void fill_slots(struct oa_slots *s)
 {
     for (int i = 0; i < s->count && s->first; i++) {
-        struct oa_choice *choice = s->first;
         if (s->slot[i].choice)
             continue;
+        struct oa_choice *choice = next_waiting(s);
         oa_slots_remove(s, choice);
         if (open_slot(&s->slot[i], choice->of->request.model) == OA_OK)
             s->slot[i].choice = choice;

@@ -20,6 +20,7 @@ says err 'give --api-key-file'
 start() {
     name=$1
     shift
+    : >"$name"
     "$orthant" serve "$@" --port 0 >"$name" 2>"$name.err" &
     server=$!
     await $server grep -q "serving .* at http" "$name"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # load.py ADDRESS PROCESS: what a server does under load and under clients that misbehave (tests/cli/serve_load.sh).
 # An answer is that of the request alone, to the bit, whatever else is computed; nobody waits for a bad client.
-import json, random, socket, sys, threading, time, urllib.error, urllib.request
+import json, os, random, socket, sys, threading, time, urllib.error, urllib.request
 
 address, process = sys.argv[1], sys.argv[2]
+PATIENCE = 40 if os.environ.get("ORTHANT_QUICK") else 5  # seconds; sanitizers are slow
 host, port = address.split("//")[1].rsplit(":", 1)
 
 
@@ -84,7 +85,7 @@ expected = alone[3]
 def still_well(what):
     began = time.monotonic()
     assert choices(completion(3)) == expected, what
-    assert time.monotonic() - began < 5, f"{what}: others wait {time.monotonic() - began:.1f} s"
+    assert time.monotonic() - began < PATIENCE, f"{what}: others wait {time.monotonic() - began:.1f} s"
 
 
 before = memory()
@@ -132,6 +133,7 @@ for reads in (True, False):
     if reads:
         s.recv(100)
         s.close()
+        still_well("a request of 200 sequences")
     else:
         bad.append(s)
 still_well("streams that are left")
@@ -140,12 +142,12 @@ still_well("streams that are left")
 slow = connect()
 began = time.monotonic()
 try:
-    while time.monotonic() - began < 15:
+    while time.monotonic() - began < 10 + PATIENCE:
         slow.sendall(b"G")
         time.sleep(0.5)
 except OSError:
     pass
-assert time.monotonic() - began < 10, "a slow client is not cut off"
+assert time.monotonic() - began < 5 + PATIENCE, "a slow client is not cut off"
 
 # More connections than are allowed, all silent: a new client still gets through.
 crowd = []

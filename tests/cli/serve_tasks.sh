@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# serve: models of other tasks answer what classify, translate and forward print; the page in a browser.
+. "$2/tests/cli/common"
+command -v python3 >/dev/null || { echo "there is no python3, which is the client"; exit 77; }
+awk 'BEGIN { srand(7); for (i = 0; i < 200; i++) { c = int(rand() * 3); printf "%s\t", c == 0 ? "yes" : c == 1 ? "no" : "\303\251h";
+    for (j = 0; j < 3 + int(rand() * 9); j++) printf "%s ", rand() < .3 ? (c == 0 ? "good" : c == 1 ? "bad" : "so") : "the"; print "end" } }' >train.tsv
+awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { w = sprintf("%c%c %c", 97 + int(rand() * 5), 97 + int(rand() * 5), 97 + int(rand() * 5))
+    print w "\t" toupper(w) } }' >copy.tsv
+text 30000
+model="--model.layers 1 --model.width 32 --model.heads 4 --model.context 64 --train.batch 16 --train.warmup 5 --quiet"
+model="$model --train.eval_every 0 --train.lr 3e-3"
+expect 0 train --task classify --data.train train.tsv --data.tokenizer bpe:300 $model --train.steps 30 --out c
+expect 0 train --task translate --data.train copy.tsv --data.tokenizer char $model --train.steps 60 --out t
+expect 0 train --data.train text.txt --data.tokenizer byte $model --train.steps 20 --out m
+cut -f 2 train.tsv | head -n 20 >texts
+cut -f 1 copy.tsv | head -n 10 >sources
+"$orthant" classify c --scores --json <texts >classes 2>err || fail "classify"
+"$orthant" translate t --json <sources >translations 2>err || fail "translate"
+"$orthant" serve c t m --port 0 >started 2>err &
+server=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
+if grep -q libmicrohttpd err; then
+    echo "this program was built without libmicrohttpd"
+    exit 77
+fi
+await $server grep -q "serving .* at http" started
+at=$(sed 's/.* at //' started)
+python3 - "$at" <<'END' >out 2>&1 || fail "a task"
+import base64, json, struct, sys, urllib.request
+
+def post(path, **body):
+    data = json.dumps(body).encode()
+    return json.load(urllib.request.urlopen(urllib.request.Request(sys.argv[1] + path, data=data), timeout=60))["data"]
+
+texts = open("texts").read().splitlines()
+printed = [json.loads(line) for line in open("classes")]
+for together in (post("/v1/classify", model="c", input=texts), [post("/v1/classify", model="c", input=t)[0] for t in texts]):
+    assert len({p["label"] for p in printed}) > 1
+    for got, want in zip(together, printed):
+        assert got["label"] == want["label"] and got["scores"] == want["scores"], (got, want)
+sources = open("sources").read().splitlines()
+for got, line in zip(post("/v1/translate", model="t", input=sources), open("translations")):
+    want = json.loads(line)["hypotheses"][0]
+    assert (got["text"], got["log_p"], got["ended"]) == (want["text"], want["log_p"], want["ended"]), (got, want)
+
+# Embeddings: last hidden states of forward, pooled; written without a library of tensors.
+ids = list(b"To be, or not")
+header = json.dumps({"input_ids": {"dtype": "I32", "shape": [1, len(ids)], "data_offsets": [0, 4 * len(ids)]}}).encode()
+header += b" " * (-len(header) % 8)
+open("in.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + struct.pack(f"<{len(ids)}i", *ids))
+got = {p: post("/v1/embeddings", model="m", input=["To be, or not"], pooling=p)[0]["embedding"] for p in ("mean", "cls", "last")}
+packed = post("/v1/embeddings", model="m", input=[ids], encoding_format="base64")[0]["embedding"]
+assert [x for x in struct.unpack("<32f", base64.b64decode(packed))] == [struct.unpack("<f", struct.pack("<f", x))[0] for x in got["mean"]]
+json.dump(got, open("embeddings", "w"))
+END
+expect 0 forward m --in in.safetensors --out out.safetensors
+python3 - <<'END' >out 2>&1 || fail "embeddings are not those of forward"
+import json, struct
+raw = open("out.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+a = json.loads(raw[8:8 + n])["last_hidden_state"]
+begin, end = a["data_offsets"]
+x = struct.unpack(f"<{(end - begin) // 4}f", raw[8 + n + begin:8 + n + end])
+rows = [x[i:i + 32] for i in range(0, len(x), 32)]
+want = {"cls": rows[0], "last": rows[-1], "mean": [sum(column) / len(rows) for column in zip(*rows)]}
+got = json.load(open("embeddings"))
+assert len(rows) == 13
+for key in want:
+    assert all(abs(g - w) < 1e-6 * (1 + abs(w)) for g, w in zip(got[key], want[key])), key
+END
+
+# The page, where there is a browser.
+browser=${ORTHANT_BROWSER:-$(command -v chromium-headless-shell || command -v chromium || true)}
+if [ -n "$browser" ] && [ -z "$slow" ]; then
+    HOME=$work timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+        --virtual-time-budget=5000 --dump-dom "$at/#To%20be" >dom 2>err || fail "the browser"
+    grep -q '<div class="about">softmax; context 64, vocabulary 256</div>' dom || fail "no model on the page"
+    grep -q 'class="error"' dom && fail "an error on the page"
+    [ "$(grep -o 'class="prompt"' dom | wc -l)" -eq 10 ] || fail "not 5 tokens of a prompt in each of two columns"
+fi
+kill -TERM $server
+ended 143 $server "the server"
