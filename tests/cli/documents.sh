@@ -33,7 +33,7 @@ grep -vxF -f commands words >unknown || true
 [ ! -s unknown ] || fail "documents name commands that do not exist: $(tr '\n' ' ' <unknown)"
 # Options of other programs are in lines with the names of these.
 (cd "$source" && grep -hE -e '--[a-z]' $documents) |
-    grep -vE 'cmake|ctest|pkg-config|mpirun|srun|faults\.sh|fuzz|chromium|perf |git |python|pip |llama|valgrind|make |mmdebstrap|sacrebleu|apt|SBATCH|--signal|Slurm|--oversubscribe|_peer|--compile|tensorboard|mpi_hosts|--mpi=|--compute-type' |
+    grep -vE 'cmake|ctest|pkg-config|mpirun|srun|faults\.sh|fuzz|chromium|perf |git |python|pip |llama|valgrind|make |mmdebstrap|sacrebleu|apt|SBATCH|--signal|Slurm|--oversubscribe|_peer|--compile|tensorboard|lm_eval|mpi_hosts|--mpi=|--compute-type' |
     grep -oE -e '(^|[`" (])--[a-z][a-z_-]*(\.[a-z_]+)?' | grep -oE -e '--.*' | sort -u >used
 grep -vxF -f options used >unknown || true
 [ ! -s unknown ] || fail "documents name options that do not exist: $(tr '\n' ' ' <unknown)"

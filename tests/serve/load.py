@@ -161,4 +161,5 @@ for i in range(400):
 for s in bad + crowd:
     s.close()
 still_well("the end")
-assert memory() - before < 100 << 20, f"{(memory() - before) >> 20} MiB more memory"
+if not os.environ.get("ORTHANT_QUICK"):  # sanitizers keep what is freed
+    assert memory() - before < 100 << 20, f"{(memory() - before) >> 20} MiB more memory"
