@@ -244,7 +244,7 @@ static void targets_begin_and_end_with_special_tokens(void **state)
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &layout, &t, &tok, &e), OA_SHAPE);
     expect_error(OA_SHAPE, "ex.sum.tsv, line 1: the target has 4 tokens");
     close_all(&t, tok, &e);
-    layout.target_begin = layout.target_end = NULL;
+    layout.target_begin[0] = layout.target_end[0] = 0;
     write_text("ex.sum.tsv", "a\tb\n");
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &layout, &t, &tok, &e), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "the target has 1 tokens; at least 2 are needed");

@@ -15,7 +15,7 @@ struct inspected_reading { /* ids of what is read, as one sequence */
 struct inspecting {
     struct oa_trained t;
     const struct oa_inspect_request *r;
-    const struct oa_example_layout *layout; /* of the run's task; NULL: running text */
+    struct oa_example_layout layout; /* of the run's task; zeros: running text */
     struct inspected_reading main, source;
     struct oa_inspection what;
 };
@@ -25,7 +25,7 @@ struct inspecting {
 static enum oa_error add_special(struct inspecting *n, struct inspected_reading *to,
                                  const char *content)
 {
-    if (!content)
+    if (!*content)
         return OA_OK;
     int32_t id = oa_tokenizer_find(n->t.tokenizer, content);
     if (id < 0)
@@ -54,15 +54,15 @@ static enum oa_error end_segment(struct inspected_reading *to, int32_t segment)
 /* What an encoder reads: begin, text, end, and of a pair text, end. */
 static enum oa_error encode_source(struct inspecting *n, struct inspected_reading *to, bool pair)
 {
-    const struct oa_example_layout *l = n->layout;
-    OA_TRY(add_special(n, to, l ? l->source_begin : NULL));
+    const struct oa_example_layout *l = &n->layout;
+    OA_TRY(add_special(n, to, l->source_begin));
     OA_TRY(add_inspected_text(n, to, "--text", n->r->text, n->r->length));
-    OA_TRY(add_special(n, to, l ? l->source_end : NULL));
+    OA_TRY(add_special(n, to, l->source_end));
     OA_TRY(end_segment(to, 0));
     if (!pair)
         return OA_OK;
     OA_TRY(add_inspected_text(n, to, "--target", n->r->target, n->r->target_length));
-    OA_TRY(add_special(n, to, l ? l->source_end : NULL));
+    OA_TRY(add_special(n, to, l->source_end));
     return end_segment(to, 1);
 }
 
@@ -101,7 +101,8 @@ static enum oa_error encode_inspected_texts(struct inspecting *n)
     const struct oa_model_form *f = &n->t.model->form;
     const struct oa_options *o = &n->t.options;
     const struct oa_task *task = oa_task_find(o->data_task);
-    n->layout = task ? task->layout : NULL;
+    if (task && task->layout)
+        n->layout = oa_example_layout_of(o, task);
     OA_TRY(check_request(n));
     if (!f->encoder || !f->decoder) {
         OA_TRY(encode_source(n, &n->main, f->segments));
@@ -111,7 +112,7 @@ static enum oa_error encode_inspected_texts(struct inspecting *n)
     OA_TRY(
         check_length(n, &n->source, "--text", oa_model_source_context(o), "model.source_context"));
     /* the decoder reads all of the target but its end */
-    OA_TRY(add_special(n, &n->main, n->layout ? n->layout->target_begin : NULL));
+    OA_TRY(add_special(n, &n->main, n->layout.target_begin));
     OA_TRY(add_inspected_text(n, &n->main, "--target", n->r->target, n->r->target_length));
     return check_length(n, &n->main, "--target", o->model_context, "model.context");
 }

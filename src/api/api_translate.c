@@ -41,12 +41,12 @@ static enum oa_error open_translation(struct translation *x, const oa_config *co
     OA_TRY(check_task(x, folder, task));
     x->lines = (struct oa_input_lines){ .context = x->t.context,
                                         .tokenizer = x->t.tokenizer,
-                                        .layout = *task->layout,
+                                        .layout = oa_example_layout_of(&x->t.options, task),
                                         .next = x->r->next,
                                         .argument = x->r->argument,
                                         .all = (double)x->r->bytes,
                                         .title = "translating" };
-    x->lines.layout.source_limit = oa_model_source_context(&x->t.options);
+    x->lines.layout.refuse_long = false;
     return oa_writer_open(x->t.model, x->t.tokenizer, &config->options, best, &x->writer);
 }
 

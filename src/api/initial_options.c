@@ -32,8 +32,9 @@ static bool fits_attention(const struct initial_options *t)
 /* Options without effect in models of this task keep their values. */
 static bool applies_here(const struct initial_options *t, const char *name)
 {
-    static const char *const sources[] = { "encoder_layers", "source_context", "share_embeddings",
-                                           "encoder_rotary_base" },
+    static const char *const sources[] = { "encoder_layers",   "encoder_heads",
+                                           "encoder_ffn",      "source_context",
+                                           "share_embeddings", "encoder_rotary_base" },
                              *const encoders[] = { "head", "head_norm", "segments" };
     if (strcmp(name, "attention") == 0)
         return fits_attention(t);

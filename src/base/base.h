@@ -286,7 +286,8 @@ enum oa_position {
     OA_POSITION_LEARNED,
     OA_POSITION_SINUSOIDAL,
     OA_POSITION_ROTARY,
-    OA_POSITION_NONE
+    OA_POSITION_NONE,
+    OA_POSITION_SINUSOIDAL_HALVES
 };
 enum oa_rotary_pairing { OA_PAIRS_HALVES, OA_PAIRS_INTERLEAVED };
 enum oa_rotary_scaling {

@@ -28,13 +28,13 @@ struct encoder {
 static enum oa_error find_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
 {
     *id = -1;
-    return content ? oa_tokenizer_add_special(tok, content, id) : OA_OK;
+    return *content ? oa_tokenizer_add_special(tok, content, id) : OA_OK;
 }
 
 static enum oa_error find_specials(struct encoder *e)
 {
     OA_TRY(find_special(e->tok, e->layout->source_begin, &e->source_begin));
-    OA_TRY(find_special(e->tok, e->out->patch ? NULL : e->layout->source_end, &e->source_end));
+    OA_TRY(find_special(e->tok, e->out->patch ? "" : e->layout->source_end, &e->source_end));
     OA_TRY(find_special(e->tok, e->layout->target_begin, &e->target_begin));
     return find_special(e->tok, e->layout->target_end, &e->target_end);
 }

@@ -138,7 +138,8 @@ enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, 
  * pair followed by text, end; a target is begin, text, end: a decoder reads all but its last token
  * and predicts all but the first. */
 struct oa_example_layout {
-    const char *source_begin, *source_end, *target_begin, *target_end;
+    char source_begin[OA_OPTION_TEXT], source_end[OA_OPTION_TEXT], target_begin[OA_OPTION_TEXT],
+        target_end[OA_OPTION_TEXT];
     long source_limit, target_limit; /* most tokens that encoder and decoder read; 0: no limit */
     bool refuse_long;                /* reject rows beyond the limit instead of cutting them */
     bool keep_end;                   /* cut the beginning of a long source instead of its end */

@@ -81,6 +81,8 @@ struct oa_model_family {
     bool unit_norms;            /* gains of norms are stored less 1 */
     bool zero_biases;           /* exporting: it has all biases, those that a model has not are 0 */
     bool encoder;
+    bool tied_by_tensors; /* whether the output is tied is not in config.json: it is unless there is
+                             a tensor of another content */
     const char *class, *classifier; /* of transformers; classifier: of classes and numbers */
     /* Exporting; NULL: models are not exported as this family. The option in the way, or NULL; and
      * the keys of config.json but those that all families have. */
@@ -103,6 +105,7 @@ struct oa_imported {
     double parameters;   /* trainable */
     double query_factor; /* struct oa_hf_config */
     long first_position; /* struct oa_hf_config */
+    long begin, end;     /* struct oa_hf_config */
     const char *absent_biases[OA_HF_ABSENT];
     bool tokenizer; /* there was one */
     struct oa_model_form form;
@@ -122,6 +125,8 @@ enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
 void oa_weight_files_close(struct oa_weight_files *f);
 /* Whether there is a tensor for a parameter of that name. */
 bool oa_family_has(const struct oa_weight_files *f, const char *parameter);
+/* Whether there is an output layer that is no copy of the embedding. */
+bool oa_family_has_own_output(const struct oa_weight_files *f);
 /* Whether every parameter has its tensor, in the shape it needs, and every tensor is one of the
  * family. heads: of a layer. */
 enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *m);

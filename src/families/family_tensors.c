@@ -455,6 +455,29 @@ static bool is_used(const struct oa_weight_files *f, const struct oa_model *m,
     return false;
 }
 
+bool oa_family_has_own_output(const struct oa_weight_files *f)
+{
+    const struct oa_parameter output = { .name = "output.weight" };
+    struct tensor_source s;
+    return find_source(f, &output, &s) && s.array && !is_copy_of_embedding(f, s.array);
+}
+
+/* Of several tensors that a parameter may be made of, the first is taken; others are its copies. */
+static enum oa_error check_copy(const struct oa_weight_files *f, const struct oa_model *m,
+                                const char *path, const struct oa_array *a, const char *ours)
+{
+    const struct oa_parameter *p = oa_store_find(&m->store, ours);
+    struct tensor_source s;
+    if (!p || !find_source(f, p, &s) || !s.array || s.array == a ||
+        (s.row->layout != OA_LAYOUT_SAME && s.row->layout != OA_LAYOUT_READ) || s.row->parts)
+        return OA_OK;
+    if (s.array->bytes == a->bytes && memcmp(s.array->data, a->data, a->bytes) == 0)
+        return OA_OK;
+    return oa_fail(f->context, OA_FORMAT,
+                   "%s: %s differs from %s, of which models of type %s have copies", path, a->name,
+                   s.array->name, f->family->type);
+}
+
 static enum oa_error check_tensor(const struct oa_weight_files *f, const struct oa_model *m,
                                   int shard, const struct oa_array *a)
 {
@@ -468,6 +491,8 @@ static enum oa_error check_tensor(const struct oa_weight_files *f, const struct 
         return oa_fail(c, OA_FORMAT, "tensor %s is in %s and in %s; %s", a->name,
                        f->shard[first].path, path, remedy);
     if (is_used(f, m, a, &ours))
+        return check_copy(f, m, path, a, ours);
+    if (ours && strcmp(ours, "source_embedding.weight") == 0 && is_copy_of_embedding(f, a))
         return OA_OK;
     if (ours && strcmp(ours, "output.weight") == 0)
         return is_copy_of_embedding(f, a)

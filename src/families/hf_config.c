@@ -133,7 +133,11 @@ static const struct {
 
 void oa_hf_set_activation(const struct oa_hf_config *h, const char *key, const char *fallback)
 {
-    const char *word = oa_hf_word(h, key, fallback);
+    oa_hf_set_activation_word(h, key, oa_hf_word(h, key, fallback));
+}
+
+void oa_hf_set_activation_word(const struct oa_hf_config *h, const char *key, const char *word)
+{
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         if (strcmp(word, activations[i].theirs) == 0) {
             h->options->model_activation = activations[i].ours;
@@ -148,6 +152,30 @@ const char *oa_hf_activation(int activation)
     while ((int)activations[i].ours != activation)
         i++;
     return activations[i].theirs;
+}
+
+/* An id within the vocabulary that is set already. */
+static long hf_id(const struct oa_hf_config *h, const char *key, long fallback)
+{
+    const json_t *value = hf_value(h, key);
+    json_int_t id = value ? json_integer_value(value) : fallback;
+    if (value && (!json_is_integer(value) || id < 0 || id >= h->options->model_vocabulary))
+        oa_hf_refuse(h, key, "an id of the vocabulary is");
+    return (long)id;
+}
+
+void oa_hf_set_encoder_decoder(struct oa_hf_config *h, const char *name)
+{
+    const json_t *all = hf_value(h, "architectures");
+    const char *class = json_string_value(json_array_get(all, 0));
+    if (json_array_size(all) && (!class || strcmp(class, name) != 0))
+        oa_hf_refuse(h, "architectures", "of this family the model that writes texts is");
+    oa_hf_demand(h, "is_encoder_decoder", true, true);
+    *h->form =
+        (struct oa_model_form){ .encoder = true, .decoder = true, .output = OA_OUTPUT_TOKENS };
+    oa_hf_set(h, "data.task", "translate");
+    h->begin = hf_id(h, "decoder_start_token_id", hf_id(h, "pad_token_id", 0));
+    h->end = hf_id(h, "eos_token_id", 1);
 }
 
 /* r: the same with the object that has it, of that name. */

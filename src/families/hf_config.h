@@ -20,6 +20,7 @@ struct oa_hf_config {
     /* Of the biases of our parameters, those with these in their names are 0; NULL: no more. */
     const char *absent_biases[OA_HF_ABSENT];
     long first_position;        /* rows before it in the table of positions */
+    long begin, end;            /* ids around a target, of encoder-decoders */
     struct oa_model_form *form; /* that of a language model, unless the family sets another one */
     struct oa_labels *labels;   /* of the classes, where there are some */
 };
@@ -42,8 +43,12 @@ void oa_hf_set_real(const struct oa_hf_config *h, const char *option, double val
 void oa_hf_set_flag(const struct oa_hf_config *h, const char *option, bool value);
 /* model.activation from a name of transformers. */
 void oa_hf_set_activation(const struct oa_hf_config *h, const char *key, const char *fallback);
+/* The same from the name in the value of a key, which is refused if it is unknown. */
+void oa_hf_set_activation_word(const struct oa_hf_config *h, const char *key, const char *word);
 /* The name in transformers of model.activation. */
 const char *oa_hf_activation(int activation);
+/* The form of an encoder-decoder of this class, data.task, and the ids around a target. */
+void oa_hf_set_encoder_decoder(struct oa_hf_config *h, const char *name);
 /* model.position=rotary with its base, share and scaling, by the keys of transformers 4 and 5. */
 void oa_hf_set_rotary(const struct oa_hf_config *h, double base, double share);
 /* What the class of a relative of Llama takes for keys that are missing. keys: heads of keys and

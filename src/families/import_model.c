@@ -6,6 +6,7 @@
 #include "families/gguf_model.h"
 #include "model/new_run.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char remedy[] = "fetch the file again";
@@ -60,6 +61,8 @@ static enum oa_error read_family_config(oa_context *c, const char *path, json_t 
     out->family->read(&h);
     out->query_factor = h.query_factor;
     out->first_position = h.first_position;
+    out->begin = h.begin;
+    out->end = h.end;
     memcpy(out->absent_biases, h.absent_biases, sizeof out->absent_biases);
     return oa_status(c);
 }
@@ -155,6 +158,8 @@ static enum oa_error make_model(struct oa_device *d, const struct import_source 
         i->options.model_head = OA_HEAD_NONE; /* a model without a pooler */
         i->options.model_head_norm = false;
     }
+    if (e == OA_OK && i->family->tied_by_tensors)
+        i->options.model_tie_output = !oa_family_has_own_output(files);
     if (e == OA_OK)
         e = oa_model_describe(d, &i->options, &i->form, m);
     if (e == OA_OK)
@@ -171,6 +176,22 @@ static enum oa_error make_model(struct oa_device *d, const struct import_source 
     return e;
 }
 
+/* The tokens around a target by their names, which are numbers where there is no tokenizer. */
+static enum oa_error name_target_tokens(oa_context *c, const struct oa_tokenizer *tok,
+                                        struct oa_imported *i)
+{
+    const char *begin = oa_tokenizer_piece(tok, (int32_t)i->begin),
+               *end = oa_tokenizer_piece(tok, (int32_t)i->end);
+    if (!i->form.encoder || !i->form.decoder)
+        return OA_OK;
+    if (!begin || !end)
+        return oa_fail(c, OA_FORMAT,
+                       "the tokenizer has no token %ld, with which config.json %s each target",
+                       begin ? i->end : i->begin, begin ? "ends" : "begins");
+    OA_TRY(oa_options_set(c, &i->options, "data.begin_token", begin));
+    return oa_options_set(c, &i->options, "data.end_token", end);
+}
+
 static enum oa_error import_into(struct oa_device *d, const struct import_source *from,
                                  const char *out, struct oa_imported *i)
 {
@@ -178,6 +199,8 @@ static enum oa_error import_into(struct oa_device *d, const struct import_source
     struct oa_model *m = NULL;
     struct oa_lock *lock = NULL;
     enum oa_error e = open_family_tokenizer(d->context, from, i, &tok);
+    if (e == OA_OK)
+        e = name_target_tokens(d->context, tok, i);
     if (e == OA_OK)
         e = make_model(d, from, tok, i, &m);
     if (e == OA_OK)
@@ -196,7 +219,9 @@ static enum oa_error import_from(oa_context *c, const struct import_source *from
     struct oa_device *d = NULL;
     OA_TRY(read_family(c, from, imported));
     /* What is not copied but calculated would be rounded to single precision. */
-    bool calculated = imported->family->unit_norms || imported->query_factor != 1;
+    int exponent; /* a power of two changes no bit of the fraction */
+    bool calculated =
+        imported->family->unit_norms || frexp(imported->query_factor, &exponent) != 0.5;
     enum oa_error e =
         oa_device_open(c, calculated ? OA_PRECISION_F64 : OA_PRECISION_F32, false, &d);
     if (e == OA_OK)

@@ -63,10 +63,11 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
 
 /* ---- appending tokens ---- */
 
-enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
                                  long first, long rows, float *logits, double *sums)
 {
     long count = rows * m->vocabulary;
+    hidden = oa_model_head(t, m, hidden);
     const void *made = hidden ? oa_model_logits(t, m, hidden, first, rows) : NULL;
     struct oa_view v;
     OA_TRY(oa_status(m->context));
@@ -91,8 +92,8 @@ static enum oa_error decoding_read_chunk(struct oa_decoding *s, const int32_t *i
     struct oa_memory memory = { .length = (long)s->source.ids.count };
     if (s->model->form.encoder && s->tokens == 0)
         OA_TRY(oa_source_read(&s->tape, s->model, &s->source, 0, memory.length, &memory));
-    const oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, &in,
-                                              s->model->form.encoder ? &memory : NULL, &s->state);
+    oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, &in,
+                                        s->model->form.encoder ? &memory : NULL, &s->state);
     OA_TRY(oa_status(s->model->context));
     s->tokens += n;
     return logits

@@ -103,7 +103,7 @@ struct batch_token {
 static enum oa_error batch_step(struct oa_decoding_batch *r, const struct batch_token *what)
 {
     struct oa_sequences in = { .rows = r->rows, .length = 1, .ids = what->ids };
-    const oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, r->row);
+    oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, r->row);
     OA_TRY(oa_status(r->model->context));
     if (!what->logits)
         return OA_OK;

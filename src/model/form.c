@@ -140,6 +140,11 @@ static enum oa_error form_check_source(oa_context *c, const struct oa_model_form
     if (o->model_encoder_layers)
         return form_refuse_number(c, f, "model.encoder_layers", (double)o->model_encoder_layers,
                                   both);
+    if (o->model_encoder_heads)
+        return form_refuse_number(c, f, "model.encoder_heads", (double)o->model_encoder_heads,
+                                  both);
+    if (o->model_encoder_ffn)
+        return form_refuse_number(c, f, "model.encoder_ffn", (double)o->model_encoder_ffn, both);
     if (o->model_source_context)
         return form_refuse_number(c, f, "model.source_context", (double)o->model_source_context,
                                   both);
@@ -221,10 +226,22 @@ long oa_head_width(const struct oa_options *o)
 
 enum oa_error oa_check_heads(oa_context *c, const struct oa_options *o)
 {
-    if (o->model_head_width || o->model_width % o->model_heads == 0)
+    long encoder = o->model_encoder_heads ? o->model_encoder_heads : o->model_heads;
+    if (o->model_head_width)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "model.heads = %ld does not divide model.width = %ld",
-                   o->model_heads, o->model_width);
+    if (o->model_width % o->model_heads)
+        return oa_fail(c, OA_ARGUMENT, "model.heads = %ld does not divide model.width = %ld",
+                       o->model_heads, o->model_width);
+    if (o->model_width % encoder)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.encoder_heads = %ld does not divide model.width = %ld", encoder,
+                       o->model_width);
+    if (encoder != o->model_heads && o->model_position == OA_POSITION_ROTARY)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.encoder_heads = %ld with rotary positions needs model.head_width, "
+                       "since all heads turn by the same angles",
+                       encoder);
+    return OA_OK;
 }
 
 enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
@@ -235,6 +252,8 @@ enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
     OA_TRY(form_check_pool(c, f, o));
     OA_TRY(form_check_encoder(c, f, o));
     OA_TRY(form_check_norms(c, f, o));
+    if (f->output != OA_OUTPUT_TOKENS && o->model_scale_output)
+        return form_refuse_option(c, f, "model.scale_output", "true", "models of tokens");
     if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
         return form_refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,
                                   "classes and tokens");

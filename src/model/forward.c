@@ -234,6 +234,10 @@ oa_tensor *oa_model_head(oa_tape *t, const struct oa_model *m, oa_tensor *hidden
                                                 [OA_HEAD_SILU] = OA_UNARY_SILU };
     enum oa_head kind = m->options.model_head;
     oa_tensor *same;
+    if (hidden && m->options.model_scale_output) {
+        oa_tape_at(t, NULL, "the scale of the output", -1);
+        hidden = oa_scale_heads(t, hidden, 1, 1 / sqrt((double)m->options.model_width), NULL, NULL);
+    }
     if (!hidden || !m->head)
         return hidden;
     oa_tape_at(t, NULL, "the head", -1);

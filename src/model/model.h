@@ -157,8 +157,8 @@ oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_seque
  * a row has the same bits as alone. */
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                 const struct oa_stack_state *rows);
-/* The last hidden states, or pooled rows of them, as the output layer reads them: through the layer
- * of model.head, if there is one. */
+/* The last hidden states, or pooled rows of them, as the output layer reads them: times the factor
+ * of model.scale_output, and through the layer of model.head, if there is one. */
 oa_tensor *oa_model_head(oa_tape *t, const struct oa_model *m, oa_tensor *hidden);
 /* A row for each sequence (model.pool). lengths NULL: no padding. */
 oa_tensor *oa_model_pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden, long rows,
@@ -299,7 +299,7 @@ enum oa_error oa_decoding_batch_read(struct oa_decoding_batch *r, const int32_t 
 enum oa_error oa_decoding_batch_choose(struct oa_decoding_batch *r, const int *from, int rows);
 /* Logits [rows, vocabulary] of the hidden states from row `first` on, and sums [rows] = log Σ
  * e^logit of each row (or NULL). */
-enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
                                  long first, long rows, float *logits, double *sums);
 
 /* Updates of mechanisms after optimiser step number `step` (redrawn features). */

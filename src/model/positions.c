@@ -5,17 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-/* Vaswani et al. 2017, eq. in §3.5; unless fill_argument[0] = 1 scaled to the standard deviation of
- * the embeddings. */
+enum { WHOLE_SIZE, HALVES }; /* fill_argument of sinusoids */
+
+/* Vaswani et al. 2017, eq. in §3.5; unless WHOLE_SIZE scaled to the standard deviation of the
+ * embeddings. HALVES: the sines of all frequencies before their cosines, as in the authors' code
+ * and in Marian; an odd width has one sine more. */
 static enum oa_error fill_sinusoids(oa_context *c, const struct oa_parameter *p, uint64_t seed,
                                     double *out)
 {
     (void)c, (void)seed;
-    double size = p->fill_argument[0] ? 1 : OA_EMBEDDING_DEVIATION * sqrt(2);
+    double size = p->fill_argument[WHOLE_SIZE] ? 1 : OA_EMBEDDING_DEVIATION * sqrt(2);
+    long sines = (p->dim[1] + 1) / 2;
     for (long t = 0; t < p->dim[0]; t++)
         for (long i = 0; i < p->dim[1]; i++) {
-            double angle = (double)t / pow(10000, (double)(i / 2 * 2) / (double)p->dim[1]);
-            out[t * p->dim[1] + i] = size * (i % 2 ? cos(angle) : sin(angle));
+            bool halves = p->fill_argument[HALVES], cosine = halves ? i >= sines : i % 2;
+            long pair = halves ? i % sines : i / 2;
+            double angle = (double)t / pow(10000, (double)(2 * pair) / (double)p->dim[1]);
+            out[t * p->dim[1] + i] = size * (cosine ? cos(angle) : sin(angle));
         }
     return OA_OK;
 }
@@ -183,8 +189,11 @@ enum oa_error oa_positions_open(oa_context *c, const struct oa_options *o, long 
         out->table = oa_add_matrix(s, name, length, o->model_width, oa_embedding_deviation(o));
         break;
     case OA_POSITION_SINUSOIDAL:
+    case OA_POSITION_SINUSOIDAL_HALVES:
         out->table = positions_add_frozen(&b, "position.weight", o->model_width,
                                           o->model_scale_embedding, fill_sinusoids);
+        if (out->table)
+            out->table->fill_argument[HALVES] = o->model_position == OA_POSITION_SINUSOIDAL_HALVES;
         break;
     case OA_POSITION_ROTARY:
         return positions_add_rotary(c, &b, out);

@@ -73,8 +73,10 @@ enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_
                                     const struct oa_logits_visitor *visitor)
 {
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden = oa_model_hidden(
-        t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
+    const oa_tensor *hidden = oa_model_head(
+        t, m,
+        oa_model_hidden(t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL,
+                        NULL));
     OA_TRY(oa_status(m->context));
     for (long i = 0; i < n; i += ROWS)
         OA_TRY(visit_hidden_rows(t, m, hidden, i, oa_min(ROWS, n - i), visitor));

@@ -66,6 +66,10 @@ static enum oa_error model_add_source_encoder(struct oa_model *m)
     shape.length = oa_model_source_context(o);
     if (o->model_encoder_layers)
         shape.layers = o->model_encoder_layers;
+    if (o->model_encoder_heads)
+        shape.heads = o->model_encoder_heads;
+    if (o->model_encoder_ffn)
+        shape.ffn = o->model_encoder_ffn;
     m->source_embedding = o->model_share_embeddings
                               ? m->embedding
                               : model_add_embedding(m, "source_embedding.weight", m->vocabulary);

@@ -3,7 +3,7 @@
  * decoder alone, whose loss is that of the targets. */
 #include "tasks/example_task.h"
 
-static const struct oa_example_layout layout = { .source_begin = NULL };
+static const struct oa_example_layout layout = { .source_begin = "" };
 
 struct answer_hits {
     const struct oa_scoring *j;

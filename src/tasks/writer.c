@@ -4,6 +4,7 @@
 
 #include "decode/characters.h"
 
+#include <math.h>
 #include <string.h>
 
 static enum oa_error find_writer_token(struct oa_model *m, const struct oa_tokenizer *tokenizer,
@@ -28,8 +29,8 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                                   .length_penalty = decode->decode_length_penalty,
                                   .patient = decode->decode_optimal_stopping,
                                   .vocabulary = m->vocabulary };
-    OA_TRY(find_writer_token(m, tokenizer, "<s>", &out->beam.begin));
-    OA_TRY(find_writer_token(m, tokenizer, "</s>", &out->beam.end));
+    OA_TRY(find_writer_token(m, tokenizer, m->options.data_begin_token, &out->beam.begin));
+    OA_TRY(find_writer_token(m, tokenizer, m->options.data_end_token, &out->beam.end));
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);
     out->words = oa_alloc(m->context, places * sizeof *out->words);
     out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);
@@ -81,9 +82,12 @@ static enum oa_error next_logits(void *argument, int rows, const int *source, co
         OA_TRY(oa_decoding_batch_choose(&w->rows, parent, rows));
     OA_TRY(oa_decoding_batch_read(&w->rows, ids, logits, sums));
     follow_states(w, rows, parent, ids);
-    for (int r = 0; r < rows; r++)
-        oa_writable_mask(w->writable, w->state[r],
-                         logits + (size_t)r * (size_t)w->model->vocabulary);
+    for (int r = 0; r < rows; r++) {
+        float *row = logits + (size_t)r * (size_t)w->model->vocabulary;
+        oa_writable_mask(w->writable, w->state[r], row);
+        if (oa_tokenizer_kind_of(w->tokenizer) == OA_TOKENIZER_IDS) /* no token is special there */
+            row[w->beam.begin] = -INFINITY;
+    }
     return OA_OK;
 }
 

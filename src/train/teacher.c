@@ -227,7 +227,8 @@ static double output_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batc
                           double scale)
 {
     const struct oa_options *o = &k->student->options;
-    struct oa_soft_targets soft = { .x = oa_model_batch_hidden(&k->tape, k->model, batch),
+    oa_tensor *hidden = oa_model_batch_hidden(&k->tape, k->model, batch);
+    struct oa_soft_targets soft = { .x = oa_model_head(&k->tape, k->model, hidden),
                                     .w = k->model->output,
                                     .b = k->model->output_bias,
                                     .cap = k->model->options.model_output_cap,

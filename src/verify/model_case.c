@@ -19,13 +19,14 @@ static const struct oa_case_form forms[] = {
     { "encoder of an encoder-decoder", OA_STACK_ENCODER, OA_MODE_BOTH, true, true, OA_OUTPUT_TOKENS,
       false, true,
       "train.label_smoothing=0.1 model.share_embeddings=false model.encoder_layers=1 "
+      "model.encoder_ffn=24 "
       "model.norm=branch model.norm_kind=rms model.norm_epsilon=0.01 model.activation=relu2 "
       "model.position=rotary model.rotary_pairing=interleaved model.encoder_rotary_base=30 "
       "model.local_rotary_base=20" },
     { "decoder of an encoder-decoder", OA_STACK_DECODER, OA_MODE_CAUSAL, true, true,
       OA_OUTPUT_TOKENS, false, true,
-      "train.label_smoothing=0.2 model.scale_embedding=true model.position=sinusoidal "
-      "model.embedding_scale=0.7 model.residual_scale=0.5" },
+      "train.label_smoothing=0.2 model.scale_embedding=true model.position=sinusoidal-halves "
+      "model.embedding_scale=0.7 model.residual_scale=0.5 model.scale_output=true" },
     { "cross-attention", OA_STACK_CROSS, OA_MODE_CROSS, true, true, OA_OUTPUT_TOKENS, false, true,
       "model.norm=post model.bias=true model.ffn_gate=true" },
     { "decoder of tokens", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_TOKENS, false,

@@ -353,6 +353,8 @@ static double oracle_token_loss(const struct model_oracle *o, double *hidden, co
 {
     const struct oa_model *model = o->m->model;
     const struct oa_options *options = &model->options;
+    for (long i = 0; options->model_scale_output && i < n * options->model_width; i++)
+        hidden[i] /= sqrt((double)options->model_width);
     const double *x = oracle_head(o, hidden, n);
     double *logits =
         x ? oracle_linear(o, x, n, options->model_tie_output ? model->embedding : model->output,

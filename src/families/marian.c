@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Marian (Junczys-Dowmunt et al. 2018), as transformers has it: OPUS-MT. */
+#include "families/families.h"
+
+#include <math.h>
+
+/* clang-format off */
+#define PAIR(theirs, ours)                                                                         \
+    OA_WHOLE(theirs ".weight", ours ".weight"), OA_WHOLE(theirs ".bias", ours ".bias")
+#define ATTENTION(stack, theirs, ours)                                                             \
+    PAIR("model." stack ".layers.#." theirs ".q_proj", stack ".layers.#." ours ".query"),          \
+    PAIR("model." stack ".layers.#." theirs ".k_proj", stack ".layers.#." ours ".key"),            \
+    PAIR("model." stack ".layers.#." theirs ".v_proj", stack ".layers.#." ours ".value"),          \
+    PAIR("model." stack ".layers.#." theirs ".out_proj", stack ".layers.#." ours ".output")
+#define STACK(stack)                                                                               \
+    ATTENTION(stack, "self_attn", "attention"),                                                    \
+    PAIR("model." stack ".layers.#.self_attn_layer_norm", stack ".layers.#.attention_norm"),       \
+    PAIR("model." stack ".layers.#.fc1", stack ".layers.#.ffn.in"),                                \
+    PAIR("model." stack ".layers.#.fc2", stack ".layers.#.ffn.out"),                               \
+    PAIR("model." stack ".layers.#.final_layer_norm", stack ".layers.#.ffn_norm")
+/* clang-format on */
+
+static const struct oa_family_tensor tensors[] = {
+    OA_WHOLE("model.shared.weight", "embedding.weight"),
+    OA_READ("model.decoder.embed_tokens.weight", "embedding.weight"),
+    OA_WHOLE("model.encoder.embed_tokens.weight", "source_embedding.weight"),
+    STACK("encoder"),
+    STACK("decoder"),
+    ATTENTION("decoder", "encoder_attn", "cross_attention"),
+    PAIR("model.decoder.layers.#.encoder_attn_layer_norm", "decoder.layers.#.cross_norm"),
+    OA_FLAT("final_logits_bias", "output.bias"),
+    OA_WHOLE("lm_head.weight", "output.weight"),
+    OA_LAST_TENSOR,
+};
+
+/* Sinusoids, which are calculated. */
+static const char *const ignored[] = { "model.encoder.embed_positions.weight",
+                                       "model.decoder.embed_positions.weight", NULL };
+
+static void read_marian_sizes(struct oa_hf_config *h)
+{
+    long width = oa_hf_count(h, "d_model", 1024), layers = oa_hf_count(h, "decoder_layers", 12),
+         heads = oa_hf_count(h, "decoder_attention_heads", 16),
+         ffn = oa_hf_count(h, "decoder_ffn_dim", 4096),
+         encoder_layers = oa_hf_count(h, "encoder_layers", 12),
+         encoder_heads = oa_hf_count(h, "encoder_attention_heads", 16),
+         encoder_ffn = oa_hf_count(h, "encoder_ffn_dim", 4096),
+         vocabulary = oa_hf_count(h, "vocab_size", 58101);
+    oa_hf_set_count(h, "model.width", width);
+    oa_hf_set_count(h, "model.heads", heads);
+    oa_hf_set_count(h, "model.layers", layers);
+    oa_hf_set_count(h, "model.ffn", ffn);
+    oa_hf_set_count(h, "model.encoder_layers", encoder_layers != layers ? encoder_layers : 0);
+    oa_hf_set_count(h, "model.encoder_heads", encoder_heads != heads ? encoder_heads : 0);
+    oa_hf_set_count(h, "model.encoder_ffn", encoder_ffn != ffn ? encoder_ffn : 0);
+    oa_hf_set_count(h, "model.context", oa_hf_count(h, "max_position_embeddings", 1024));
+    oa_hf_set_count(h, "model.vocabulary", vocabulary);
+    if (oa_hf_count(h, "decoder_vocab_size", vocabulary) != vocabulary)
+        oa_hf_refuse(h, "decoder_vocab_size", "one vocabulary for source and target is");
+}
+
+static void read_marian(struct oa_hf_config *h)
+{
+    read_marian_sizes(h);
+    oa_hf_set_encoder_decoder(h, "MarianMTModel");
+    oa_hf_demand(h, "normalize_before", false, false);
+    oa_hf_demand(h, "normalize_embedding", false, false);
+    oa_hf_demand(h, "add_final_layernorm", false, false);
+    oa_hf_demand(h, "static_position_embeddings", true, true);
+    oa_hf_set_activation(h, "activation_function", "gelu");
+    oa_hf_set(h, "model.norm", "post");
+    oa_hf_set(h, "model.bias", "true");
+    oa_hf_set(h, "model.attention", "softmax");
+    oa_hf_set(h, "model.output_bias", "true");
+    oa_hf_set(h, "model.position", "sinusoidal-halves");
+    oa_hf_set(h, "model.scale_embedding", "true"); /* sinusoids of amplitude 1 */
+    if (!oa_hf_flag(h, "scale_embedding", false))
+        oa_hf_set_real(h, "model.embedding_scale", 1 / sqrt((double)h->options->model_width));
+    oa_hf_set_flag(h, "model.share_embeddings",
+                   oa_hf_flag(h, "share_encoder_decoder_embeddings", true));
+    oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
+}
+
+const struct oa_model_family oa_family_marian = {
+    .type = "marian",
+    .prefix = "model.",
+    .tensors = tensors,
+    .ignored = ignored,
+    .read = read_marian,
+};
