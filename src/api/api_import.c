@@ -68,7 +68,8 @@ enum oa_error oa_export(oa_context *c, const char *run, const char *out,
     struct oa_text text;
     OA_TRY(oa_status(c));
     oa_text_init(&text, c);
-    enum oa_error e = oa_trained_open_finely(c, run, &t);
+    /* In f64, as some tensors are calculated: what was imported is then exported bit for bit. */
+    enum oa_error e = oa_trained_open_in(c, run, OA_PRECISION_F64, &t);
     if (e == OA_OK)
         e = oa_export_model(t.model, t.tokenizer, run, out, &exported);
     if (e == OA_OK && oa_wants_json(output)) {

@@ -34,7 +34,8 @@ static bool applies_here(const struct initial_options *t, const char *name)
 {
     static const char *const sources[] = { "encoder_layers",   "encoder_heads",
                                            "encoder_ffn",      "source_context",
-                                           "share_embeddings", "encoder_rotary_base" },
+                                           "share_embeddings", "encoder_rotary_base",
+                                           "begin_token",      "end_token" },
                              *const encoders[] = { "head", "head_norm", "segments" };
     if (strcmp(name, "attention") == 0)
         return fits_attention(t);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A run as the folder of a Hugging Face model, of the first family that has its form: config.json,
  * model.safetensors, tokenizer.json, tokenizer_config.json and a model card. */
+#include "attention/mechanism.h"
 #include "base/folder_lock.h"
 #include "base/json_write.h"
 #include "base/safetensors.h"
 #include "families/families.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,26 @@ static bool read_attention(struct oa_exported *x, const char *attention)
     return true;
 }
 
+/* Of an encoder-decoder: softmax in all stacks, without relative positions or with those of T5. */
+static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_model *m,
+                                     const char *attention)
+{
+    const struct oa_group *first = m->encoder.block[0].attention.group;
+    char wanted[128] = "softmax", *canonical;
+    if (oa_group_relative(first).kind == OA_RELATIVE_T5) {
+        x->buckets = oa_group_relative(first).buckets;
+        x->distance = oa_group_relative(first).distance;
+        snprintf(wanted, sizeof wanted,
+                 "softmax(relative=t5, buckets=%ld, distance=%ld, share=layers)", x->buckets,
+                 x->distance);
+    }
+    if (oa_stacks_canonical(m->context, wanted, oa_form_stacks(&m->form), &canonical) != OA_OK)
+        return false;
+    bool same = strcmp(canonical, attention) == 0;
+    oa_free(canonical);
+    return same;
+}
+
 /* What no language model of a family here has; NULL: nothing. */
 static const char *in_the_way_of_decoders(const struct oa_options *o)
 {
@@ -51,15 +73,16 @@ static const char *in_the_way_of_decoders(const struct oa_options *o)
                                         : NULL;
 }
 
-/* What no family here has; NULL: nothing. */
-static const char *in_the_way_of_all(const struct oa_options *o)
+/* What no family here has; NULL: nothing. both: an encoder-decoder, whose scales differ. */
+static const char *in_the_way_of_all(const struct oa_options *o, bool both)
 {
     struct oa_options defaults;
     oa_options_default(&defaults);
     return !o->model_norm_gain                                        ? "model.norm_gain"
            : o->model_residual_scale != 1                             ? "model.residual_scale"
-           : o->model_scale_embedding                                 ? "model.scale_embedding"
-           : o->model_embedding_scale != 1                            ? "model.embedding_scale"
+           : !both && o->model_scale_embedding                        ? "model.scale_embedding"
+           : !both && o->model_embedding_scale != 1                   ? "model.embedding_scale"
+           : !both && o->model_scale_output                           ? "model.scale_output"
            : o->model_logit_cap > 0                                   ? "model.logit_cap"
            : o->model_output_cap > 0                                  ? "model.output_cap"
            : o->model_rotary_pairing != defaults.model_rotary_pairing ? "model.rotary_pairing"
@@ -74,24 +97,30 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
     oa_text_init(&attention, c);
     oa_text_init(&why, c);
     oa_stacks_print(&m->attention, &attention);
-    bool encoder = m->form.encoder && !m->form.decoder;
-    const char *all = encoder ? NULL : in_the_way_of_decoders(x->options);
-    all = all ? all : in_the_way_of_all(x->options);
-    if ((!encoder && !oa_is_language_model(&m->form)) || m->form.patch ||
+    bool both = m->form.encoder && m->form.decoder, encoder = m->form.encoder && !both;
+    const char *all = encoder || both ? NULL : in_the_way_of_decoders(x->options);
+    all = all ? all : in_the_way_of_all(x->options, both);
+    if ((!encoder && !both && !oa_is_language_model(&m->form)) || m->form.patch ||
         m->form.output == OA_OUTPUT_STATES)
         oa_fail(c, OA_UNSUPPORTED,
-                "language models and encoders of texts are exported; this model is of "
+                "language models, encoder-decoders and encoders of texts are exported; this model "
+                "is of "
                 "architecture %s with output %s%s",
                 oa_architecture_name(&m->form), oa_output_name(m->form.output),
                 m->form.patch ? ", and reads images" : "");
-    else if (!read_attention(x, attention.s ? attention.s : ""))
+    else if (both && !read_attention_of_stacks(x, m, attention.s ? attention.s : ""))
+        oa_fail(c, OA_UNSUPPORTED,
+                "no encoder-decoder of transformers has %s: softmax is exported, and "
+                "softmax(relative=t5, share=layers) with softmax as cross-attention",
+                attention.s);
+    else if (!both && !read_attention(x, attention.s ? attention.s : ""))
         oa_fail(c, OA_UNSUPPORTED,
                 "transformers has no %s: softmax and local(window=N) with kv=N are exported",
                 attention.s);
     else if (all)
         oa_fail(c, OA_UNSUPPORTED, "no family that is exported has this %s", all);
     for (int i = 0; oa_status(c) == OA_OK && !x->family && (f = oa_family_at(i)); i++) {
-        if (!f->refuses || f->encoder != encoder)
+        if (!f->refuses || f->encoder != encoder || f->encoder_decoder != both)
             continue;
         const char *option = f->refuses(x);
         if (!option)
@@ -112,6 +141,7 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
 
 struct tensor_maker {
     const struct oa_model *model;
+    const struct oa_exported *exported;
     const struct oa_family_tensor *row; /* the first one with this name */
     long layer;
     float *values; /* room for the largest tensor */
@@ -137,11 +167,13 @@ static enum oa_error write_part(const struct tensor_maker *t, const struct oa_fa
         return OA_OK;
     const void *host =
         oa_view_open(&v, d, p->value, (size_t)p->count * d->numbers.real_size, OA_VIEW_READ);
-    long columns = p->dims == 2 ? p->dim[1] : 1;
+    long columns = p->dims == 2 ? p->dim[1] : 1, width = oa_head_width(&m->options);
+    bool query = t->exported->family->unscaled_logits && strstr(name, "attention.query.");
+    double divisor = query ? sqrt((double)width) : 1;
     for (long i = 0; host && i < p->dim[0]; i++)
         for (long j = 0; j < columns; j++)
-            t->values[oa_family_place(row, p, oa_head_width(&m->options), i, j)] =
-                (float)oa_real_get(d, host, i * columns + j);
+            t->values[oa_family_place(row, p, width, i, j)] =
+                (float)(oa_real_get(d, host, i * columns + j) / divisor);
     oa_view_close(&v);
     return oa_status(m->context);
 }
@@ -154,6 +186,16 @@ static const void *make_tensor(void *argument, const struct oa_array *a)
         if (strcmp(r->theirs, t->row->theirs) == 0 && write_part(t, r) != OA_OK)
             return NULL;
     return t->values;
+}
+
+/* A vector of the layout FLAT is a row. */
+static void add_flat_dimension(const struct oa_family_tensor *row, struct oa_array *out)
+{
+    if (row->layout != OA_LAYOUT_FLAT || out->dims != 1)
+        return;
+    out->dims = 2;
+    out->dim[1] = out->dim[0];
+    out->dim[0] = 1;
 }
 
 /* Shape of the tensor of a row of the table; false: the model has no such parameter. */
@@ -173,6 +215,7 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
             out->dim[1] = out->dim[0];
             out->dim[0] = p->dim[1];
         }
+        add_flat_dimension(row, out);
         return true;
     }
     bool segment = strcmp(name, "segment.weight") == 0;
@@ -180,6 +223,7 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
         out->dims = segment ? 2 : 1;
         out->dim[0] = segment ? 2 : m->vocabulary;
         out->dim[1] = o->model_width;
+        add_flat_dimension(row, out);
         return true;
     }
     if (!oa_name_ends(name, ".bias")) /* an output layer that is the embedding */
@@ -226,7 +270,7 @@ static void list_tensor(const struct oa_model *m, const struct oa_exported *x,
     a->bytes = sizeof(float) * (size_t)(a->dim[0] * (a->dims == 2 ? a->dim[1] : 1));
     a->make = make_tensor;
     a->argument = &l->maker[l->count];
-    l->maker[l->count++] = (struct tensor_maker){ m, row, layer, NULL };
+    l->maker[l->count++] = (struct tensor_maker){ m, x, row, layer, NULL };
     l->largest = a->bytes > l->largest ? a->bytes : l->largest;
 }
 
@@ -235,9 +279,9 @@ static enum oa_error write_tensors(const struct oa_model *m, const struct oa_exp
 {
     static const char *const metadata[] = { "format", "pt", NULL };
     oa_context *c = m->context;
-    const struct oa_family_tensor *table = oa_family_tensors(x->family, &m->form);
+    const struct oa_family_tensor *table = oa_family_tensors(x->family, &m->form, &m->options);
     struct tensor_list l = { 0 };
-    long rows = 0, layers = m->options.model_layers;
+    long rows = 0, layers = oa_max(m->options.model_layers, m->options.model_encoder_layers);
     while (table[rows].theirs)
         rows++;
     size_t most = (size_t)(rows * layers);
@@ -297,7 +341,8 @@ static enum oa_error write_card(const struct oa_model *m, const struct oa_export
     oa_context *c = m->context;
     char path[OA_PATH];
     struct oa_text text;
-    const char *automatic = !x->family->encoder                  ? "AutoModelForCausalLM"
+    const char *automatic = x->family->encoder_decoder           ? "AutoModelForSeq2SeqLM"
+                            : !x->family->encoder                ? "AutoModelForCausalLM"
                             : m->form.output == OA_OUTPUT_TOKENS ? "AutoModelForMaskedLM"
                                                                  : "AutoModelForSequence"
                                                                    "Classification";
@@ -307,9 +352,12 @@ static enum oa_error write_card(const struct oa_model *m, const struct oa_export
                    "%s with %ld parameters (%ld layers, width %ld, %ld heads, context %ld), "
                    "exported by Orthant %s from `%s`.\n\n",
                    strrchr(run, '/') ? strrchr(run, '/') + 1 : run,
-                   x->family->encoder ? "An encoder" : "A language model", x->family->type,
-                   m->store.trainable, m->options.model_layers, m->options.model_width,
-                   m->options.model_heads, m->options.model_context, oa_version(), run);
+                   x->family->encoder_decoder ? "An encoder-decoder"
+                   : x->family->encoder       ? "An encoder"
+                                              : "A language model",
+                   x->family->type, m->store.trainable, m->options.model_layers,
+                   m->options.model_width, m->options.model_heads, m->options.model_context,
+                   oa_version(), run);
     oa_text_printf(&text,
                    "```python\nfrom transformers import %s, AutoTokenizer\nmodel = "
                    "%s.from_pretrained(\".\")\ntokenizer = "
@@ -353,7 +401,10 @@ enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenize
     oa_context *c = m->context;
     char path[OA_PATH];
     struct oa_lock *lock = NULL;
-    *x = (struct oa_exported){ .options = &m->options, .form = &m->form };
+    *x = (struct oa_exported){ .options = &m->options,
+                               .form = &m->form,
+                               .begin = oa_tokenizer_find(tok, m->options.model_begin_token),
+                               .end = oa_tokenizer_find(tok, m->options.model_end_token) };
     OA_TRY(oa_directory_check(c, out));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         OA_TRY(oa_path(c, path, out, names[i]));

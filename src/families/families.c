@@ -19,8 +19,11 @@ const struct oa_model_family *oa_family_at(int i)
 }
 
 const struct oa_family_tensor *oa_family_tensors(const struct oa_model_family *f,
-                                                 const struct oa_model_form *form)
+                                                 const struct oa_model_form *form,
+                                                 const struct oa_options *o)
 {
+    if (o->model_ffn_gate && f->gated_tensors)
+        return f->gated_tensors;
     return form->output != OA_OUTPUT_TOKENS && f->classifier_tensors ? f->classifier_tensors
                                                                      : f->tensors;
 }

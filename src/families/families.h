@@ -69,7 +69,9 @@ struct oa_exported {
     const char *class; /* of transformers */
     const struct oa_model_form *form;
     const struct oa_options *options;
-    long keys, window; /* heads of keys and values; 0: no window */
+    long keys, window;      /* heads of keys and values; 0: no window */
+    long buckets, distance; /* of relative positions of T5; 0: none */
+    long begin, end;        /* ids around a target, of encoder-decoders */
 };
 
 struct oa_model_family {
@@ -77,10 +79,13 @@ struct oa_model_family {
     const char *prefix;                     /* of tensors, which some files lack: "transformer." */
     const struct oa_family_tensor *tensors; /* the last has theirs NULL */
     const struct oa_family_tensor *classifier_tensors; /* of classes and numbers; NULL: none */
+    const struct oa_family_tensor *gated_tensors;      /* with model.ffn_gate; NULL: the same */
     const char *const *ignored; /* tensors that are passed over; the last is NULL */
     bool unit_norms;            /* gains of norms are stored less 1 */
     bool zero_biases;           /* exporting: it has all biases, those that a model has not are 0 */
-    bool encoder;
+    bool encoder, encoder_decoder;
+    bool
+        unscaled_logits; /* exporting: of attention, which other families divide by √(head width) */
     bool tied_by_tensors; /* whether the output is tied is not in config.json: it is unless there is
                              a tensor of another content */
     const char *class, *classifier; /* of transformers; classifier: of classes and numbers */
@@ -91,9 +96,10 @@ struct oa_model_family {
     /* Sets model.* and the form; what the model cannot do is refused by the name of the key. */
     void (*read)(struct oa_hf_config *h);
 };
-/* The table for models of this form. */
+/* The table for models of this form and with these options. */
 const struct oa_family_tensor *oa_family_tensors(const struct oa_model_family *f,
-                                                 const struct oa_model_form *form);
+                                                 const struct oa_model_form *form,
+                                                 const struct oa_options *o);
 /* Borrowed; NULL past the end. */
 const struct oa_model_family *oa_family_at(int i);
 /* NULL: unknown. */

@@ -169,7 +169,7 @@ static bool is_absent_bias(const struct oa_imported *i, const struct oa_family_t
 /* A copy of the table, with the first position and the zeros in it. */
 static enum oa_error copy_family_table(struct oa_weight_files *f, const struct oa_imported *i)
 {
-    const struct oa_family_tensor *table = oa_family_tensors(i->family, &i->form);
+    const struct oa_family_tensor *table = oa_family_tensors(i->family, &i->form, &i->options);
     size_t rows = 0;
     while (table[rows++].theirs)
         ;

@@ -188,8 +188,8 @@ static enum oa_error name_target_tokens(oa_context *c, const struct oa_tokenizer
         return oa_fail(c, OA_FORMAT,
                        "the tokenizer has no token %ld, with which config.json %s each target",
                        begin ? i->end : i->begin, begin ? "ends" : "begins");
-    OA_TRY(oa_options_set(c, &i->options, "data.begin_token", begin));
-    return oa_options_set(c, &i->options, "data.end_token", end);
+    OA_TRY(oa_options_set(c, &i->options, "model.begin_token", begin));
+    return oa_options_set(c, &i->options, "model.end_token", end);
 }
 
 static enum oa_error import_into(struct oa_device *d, const struct import_source *from,

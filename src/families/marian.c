@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Marian (Junczys-Dowmunt et al. 2018), as transformers has it: OPUS-MT. */
+#include "base/json_write.h"
 #include "families/families.h"
 
 #include <math.h>
@@ -81,10 +82,68 @@ static void read_marian(struct oa_hf_config *h)
     oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
 }
 
+/* 1: embeddings are times √D; 0: they are not scaled; −1: neither. */
+static int embedding_scale_of(const struct oa_options *o)
+{
+    double factor = o->model_embedding_scale * sqrt((double)o->model_width);
+    return o->model_embedding_scale == 1 ? 1 : fabs(factor - 1) < 1e-12 ? 0 : -1;
+}
+
+static const char *marian_refuses(const struct oa_exported *x)
+{
+    const struct oa_options *o = x->options;
+    return o->model_position != OA_POSITION_SINUSOIDAL_HALVES ? "model.position"
+           : o->model_norm != OA_NORM_POST                    ? "model.norm"
+           : o->model_norm_kind != OA_NORM_LAYER              ? "model.norm_kind"
+           : o->model_bias == OA_BIASES_QKV                   ? "model.bias"
+           : o->model_norm_epsilon != 1e-5                    ? "model.norm_epsilon"
+           : o->model_embedding_norm                          ? "model.embedding_norm"
+           : !o->model_scale_embedding                        ? "model.scale_embedding"
+           : embedding_scale_of(o) < 0                        ? "model.embedding_scale"
+           : !o->model_share_embeddings                       ? "model.share_embeddings"
+           : o->model_ffn_gate                                ? "model.ffn_gate"
+           : o->model_head_width                              ? "model.head_width"
+           : o->model_scale_output                            ? "model.scale_output"
+           : oa_model_source_context(o) != o->model_context   ? "model.source_context"
+           : x->buckets                                       ? "model.attention"
+                                                              : NULL;
+}
+
+static void write_marian(oa_context *c, const struct oa_exported *x, json_t *config)
+{
+    const struct oa_options *o = x->options;
+    long layers = o->model_encoder_layers ? o->model_encoder_layers : o->model_layers,
+         heads = o->model_encoder_heads ? o->model_encoder_heads : o->model_heads,
+         ffn = o->model_encoder_ffn ? o->model_encoder_ffn : oa_ffn_width(o);
+    bool silu = o->model_activation == OA_ACTIVATION_SILU;
+    oa_json_set(c, config, "is_encoder_decoder", json_true());
+    oa_json_set(c, config, "d_model", json_integer(o->model_width));
+    oa_json_set(c, config, "decoder_layers", json_integer(o->model_layers));
+    oa_json_set(c, config, "decoder_attention_heads", json_integer(o->model_heads));
+    oa_json_set(c, config, "decoder_ffn_dim", json_integer(oa_ffn_width(o)));
+    oa_json_set(c, config, "encoder_layers", json_integer(layers));
+    oa_json_set(c, config, "encoder_attention_heads", json_integer(heads));
+    oa_json_set(c, config, "encoder_ffn_dim", json_integer(ffn));
+    oa_json_set(c, config, "max_position_embeddings", json_integer(o->model_context));
+    oa_json_set(c, config, "activation_function",
+                json_string(silu ? "swish" : oa_hf_activation((int)o->model_activation)));
+    oa_json_set(c, config, "scale_embedding", json_boolean(embedding_scale_of(o) > 0));
+    oa_json_set(c, config, "share_encoder_decoder_embeddings", json_true());
+    oa_json_set(c, config, "decoder_start_token_id", json_integer(x->begin));
+    oa_json_set(c, config, "pad_token_id", json_integer(x->begin));
+    oa_json_set(c, config, "eos_token_id", json_integer(x->end));
+    oa_json_set(c, config, "forced_eos_token_id", json_integer(x->end));
+}
+
 const struct oa_model_family oa_family_marian = {
     .type = "marian",
     .prefix = "model.",
     .tensors = tensors,
     .ignored = ignored,
+    .zero_biases = true,
+    .encoder_decoder = true,
+    .class = "MarianMTModel",
+    .refuses = marian_refuses,
+    .write = write_marian,
     .read = read_marian,
 };

@@ -148,6 +148,10 @@ static enum oa_error form_check_source(oa_context *c, const struct oa_model_form
     if (o->model_source_context)
         return form_refuse_number(c, f, "model.source_context", (double)o->model_source_context,
                                   both);
+    if (strcmp(o->model_begin_token, "<s>") != 0)
+        return form_refuse_option(c, f, "model.begin_token", o->model_begin_token, both);
+    if (strcmp(o->model_end_token, "</s>") != 0)
+        return form_refuse_option(c, f, "model.end_token", o->model_end_token, both);
     if (!o->model_share_embeddings)
         return form_refuse_option(c, f, "model.share_embeddings", "false", both);
     if (o->model_encoder_rotary_base > 0)

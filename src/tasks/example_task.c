@@ -96,9 +96,9 @@ struct oa_example_layout oa_example_layout_of(const struct oa_options *o,
     layout.target_limit = writes ? o->model_context : 0;
     layout.refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
     if (*layout.target_begin) { /* not [CLS] and [SEP] */
-        memcpy(layout.target_begin, o->data_begin_token, sizeof layout.target_begin);
-        memcpy(layout.source_end, o->data_end_token, sizeof layout.source_end);
-        memcpy(layout.target_end, o->data_end_token, sizeof layout.target_end);
+        memcpy(layout.target_begin, o->model_begin_token, sizeof layout.target_begin);
+        memcpy(layout.source_end, o->model_end_token, sizeof layout.source_end);
+        memcpy(layout.target_end, o->model_end_token, sizeof layout.target_end);
     }
     return layout;
 }

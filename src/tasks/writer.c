@@ -29,8 +29,8 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                                   .length_penalty = decode->decode_length_penalty,
                                   .patient = decode->decode_optimal_stopping,
                                   .vocabulary = m->vocabulary };
-    OA_TRY(find_writer_token(m, tokenizer, m->options.data_begin_token, &out->beam.begin));
-    OA_TRY(find_writer_token(m, tokenizer, m->options.data_end_token, &out->beam.end));
+    OA_TRY(find_writer_token(m, tokenizer, m->options.model_begin_token, &out->beam.begin));
+    OA_TRY(find_writer_token(m, tokenizer, m->options.model_end_token, &out->beam.end));
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);
     out->words = oa_alloc(m->context, places * sizeof *out->words);
     out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);

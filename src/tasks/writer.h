@@ -22,7 +22,7 @@ struct oa_writer {
 };
 
 /* Reads decode.beam, length_penalty and patient. best: hypotheses per source. OA_FORMAT: the
- * tokenizer lacks the tokens of the model (data.begin_token, data.end_token). Close also after an
+ * tokenizer lacks the tokens of the model (model.begin_token, model.end_token). Close also after an
  * error. */
 enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                              const struct oa_options *decode, int best, struct oa_writer *out);

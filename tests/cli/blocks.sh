@@ -38,7 +38,7 @@ expect 0 eval whole --data text.txt
 
 # A run of a program that had none of these options.
 expect 0 train $small --model.bias true --train.steps 6 --out old
-sed -e 's/"\(head_width\|rotary_[a-z]*\|norm_kind\|norm_epsilon\|norm_gain\|embedding_norm\|activation\|ffn_gate\|parallel\|residual_scale\|embedding_scale\|encoder_rotary_base\|logit_cap\|output_cap\|tie_output\|output_bias\|head\|head_norm\|segments\|local_rotary_base\|first_norm\|qknorm_epsilon\|preset\)": [^,}]*, //g' \
+sed -e 's/"\(head_width\|rotary_[a-z]*\|norm_kind\|norm_epsilon\|norm_gain\|embedding_norm\|activation\|ffn_gate\|parallel\|residual_scale\|embedding_scale\|encoder_rotary_base\|logit_cap\|output_cap\|tie_output\|output_bias\|head\|head_norm\|segments\|local_rotary_base\|first_norm\|qknorm_epsilon\|encoder_heads\|encoder_ffn\|scale_output\|begin_token\|end_token\|preset\)": [^,}]*, //g' \
     old/config.json >config
 cp config old/config.json
 ! grep -q rms config || fail "options of blocks are left"

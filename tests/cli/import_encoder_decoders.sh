@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+# import of encoder-decoders: what is read is used as a run of translate; what is not supported is refused by its name.
+. "$2/tests/cli/common"
+
+golden=$source/tests/golden-hf
+copy() { # FOLDER OF A CASE
+    rm -rf model x
+    cp -r "$golden/$1" model
+    chmod -R u+w model
+}
+
+# A T5 with its tokenizer: translated, evaluated, inspected, trained further.
+expect 0 import "$golden/t5" --out t5
+says out 'family      t5, 46720 parameters'
+says t5/config.json '"begin_token": "<pad>", "end_token": "</s>"'
+printf 'O Romeo! wherefore\nNow is the winter\n\n' >lines.txt
+translate() { # RUN OPTION...
+    "$orthant" translate "$@" >out 2>err || fail "translate $*"
+}
+translate t5 --decode.beam 1 <lines.txt
+[ "$(head -n 1 out)" = shQ ] || fail 'the first line is another one'
+translate t5 --decode.beam 4 --scores <lines.txt
+[ "$(wc -l <out)" -eq 3 ] || fail 'three lines have not three outputs'
+printf 'O Romeo\tWherefore\nNow is\tthe winter\n' >rows.tsv
+expect 0 eval t5 --data rows.tsv
+says out 'nats a token'
+expect 0 inspect t5 --text 'O Romeo' --target 'Now is' --out maps.html
+expect 0 train --init t5 --task translate --data.train rows.tsv --data.valid rows.tsv --data.tokenizer t5/tokenizer.json --train.steps 2 --train.batch 2 --quiet --out on
+says on/config.json '"begin_token": "<pad>", "end_token": "</s>"'
+expect 2 generate t5 --prompt 'O Romeo'
+says err "use 'orthant translate'"
+
+# Without a tokenizer texts are numbers; the token that begins a target is never written.
+expect 0 import "$golden/marian" --out marian
+says out 'family      marian, 69388 parameters'
+says marian/config.json '"begin_token": "139", "end_token": "0"'
+echo '5 17 23' >ids.txt
+translate marian --decode.beam 4 <ids.txt
+[ -s out ] || fail 'nothing was written'
+! grep -qw 139 out || fail 'the begin token was written'
+
+refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
+    copy "$1"
+    sed -i "$2" model/config.json
+    expect 1 import model --out x
+    says err "$3"
+    [ ! -e x ] || fail 'a refused model left a folder'
+}
+refused marian 's/MarianMTModel/MarianForCausalLM/' '"architectures": .*MarianForCausalLM.* is not supported'
+refused marian 's/"activation_function": "swish"/"activation_function": "mish"/' '"activation_function": "mish" is not supported'
+refused marian 's/"decoder_vocab_size": 140/"decoder_vocab_size": 150/' '"decoder_vocab_size": 150 is not supported: one vocabulary'
+refused marian 's/"is_decoder": false/"normalize_before": true/' '"normalize_before": true is not supported'
+refused marian 's/"decoder_start_token_id": 139/"decoder_start_token_id": 140/' '"decoder_start_token_id": 140 is not supported: an id'
+refused marian 's/"decoder_ffn_dim": 72/"decoder_ffn_dim": 64/' 'tensor model.decoder.layers.0.fc1.weight has 2 dimensions, the first of 72; config.json needs \[64, 40\]'
+refused marian 's/"decoder_layers": 2/"decoder_layers": 3/' 'tensor model.decoder.layers.2.self_attn_layer_norm.weight is missing'
+refused marian 's/"encoder_layers": 2/"encoder_layers": 1/' 'tensor model.encoder.layers.1.* is not part of a model of type marian'
+refused t5 's/"feed_forward_proj": "relu"/"feed_forward_proj": "gated-mish"/' '"feed_forward_proj": "gated-mish" is not supported'
+refused t5 's/"feed_forward_proj": "relu"/"feed_forward_proj": "gated-silu"/' 'tensor encoder.block.0.layer.1.DenseReluDense.wi_1.weight is missing'
+refused t5 's/T5ForConditionalGeneration/T5EncoderModel/' '"architectures": .*T5EncoderModel.* is not supported'
+refused t5 's/"relative_attention_num_buckets": 32/"relative_attention_num_buckets": 16/' 'relative_attention_bias.weight has 2 dimensions, the first of 32; config.json needs \[16, 4\]'
+refused t5 's/"eos_token_id": 1/"eos_token_id": [1, 2]/' '"eos_token_id": \[1, 2\] is not supported'
+
+# Heads and widths of the encoder's own: the same weights in other heads are another function, and are read.
+copy marian
+sed -i 's/"encoder_attention_heads": 4/"encoder_attention_heads": 8/' model/config.json
+expect 0 import model --out x
+says x/config.json '"encoder_heads": 8'
+sed -i 's/"encoder_attention_heads": 8/"encoder_attention_heads": 3/' model/config.json
+expect 2 import model --out y
+says err 'model.encoder_heads = 3 does not divide model.width = 40'
+
+# What is trained here goes out and comes back with the same loss; what no family has is named.
+awk 'BEGIN { srand(5); for (i = 0; i < 60; i++) { a = int(rand() * 9); print "word " a "\tother " a } }' >pairs.tsv
+small="--task translate --data.train pairs.tsv --data.tokenizer byte --model.layers 1 --model.encoder_layers 2 --model.width 32 --model.context 32 --train.steps 8 --train.batch 8 --quiet"
+t5="--model.attention softmax(relative=t5,share=layers) --model.position none --model.norm_kind rms --model.ffn_gate true --model.scale_output true"
+marian="--model.norm post --model.bias true --model.position sinusoidal-halves --model.scale_embedding true --model.encoder_heads 2"
+loss() { # RUN
+    expect 0 eval "$1" --data pairs.tsv --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out
+}
+for family in t5 marian; do
+    eval "options=\$$family"
+    expect 0 train $small $options --out $family-run
+    expect 0 export $family-run --out $family-hf
+    says out "family      $family"
+    says $family-hf/README.md AutoModelForSeq2SeqLM
+    expect 0 import $family-hf --out $family-back
+    printf '%s %s\n' "$(loss $family-run)" "$(loss $family-back)" |
+        awk '{ exit !($1 > 0.1 && ($1 - $2) ^ 2 < 1e-10) }' || fail "$family came back with another loss"
+done
+expect 0 train $small $t5 --model.activation gelu-exact --out exact
+expect 1 export exact --out y
+says err 'marian has not this model.position, t5 has not this model.activation'
+expect 0 train $small --out plain
+expect 1 export plain --out y
+says err 't5 has not this model.attention'
+expect 0 train $small --model.attention linear --out linear
+expect 1 export linear --out y
+says err 'no encoder-decoder of transformers has'
+expect 2 train --data.train pairs.tsv --model.scale_output true --task classify --train.steps 1 --out y
+says err 'model.scale_output = true applies to models of tokens only'
+expect 2 train --data.train pairs.tsv --model.begin_token '<pad>' --train.steps 1 --out y
+says err 'model.begin_token = <pad> applies to an encoder-decoder only'
+[ ! -e y ] || fail 'a refused model left a folder'
