@@ -110,7 +110,7 @@ refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
     says err "$3"
     [ ! -e x ] || fail "a refused model left a folder"
 }
-refused gpt2 's/"model_type": "gpt2"/"model_type": "rwkv"/' 'type "rwkv" are not supported; these are: bert, deit, distilbert, gemma2, gpt2, gpt_neo, gpt_neox, llama, mistral, modernbert, olmo2, opt, qwen2, qwen3, roberta, vit'
+refused gpt2 's/"model_type": "gpt2"/"model_type": "rwkv"/' 'type "rwkv" are not supported; these are: bert, deit, distilbert, gemma2, gpt2, gpt_neo, gpt_neox, llama, marian, mistral, modernbert, olmo2, opt, qwen2, qwen3, roberta, t5, vit'
 refused gpt2 's/"model_type": "gpt2"/"model": 1/' 'has no "model_type"'
 refused gpt2 's/"scale_attn_weights": true/"scale_attn_weights": false/' '"scale_attn_weights": false is not supported'
 refused gpt2 's/GPT2LMHeadModel/GPT2ForSequenceClassification/' '"architectures": .* only the language model'

@@ -102,3 +102,18 @@ says err 'model.scale_output = true applies to models of tokens only'
 expect 2 train --data.train pairs.tsv --model.begin_token '<pad>' --train.steps 1 --out y
 says err 'model.begin_token = <pad> applies to an encoder-decoder only'
 [ ! -e y ] || fail 'a refused model left a folder'
+
+# Of the copies of the embedding that older files have, one that differs is refused: here the encoder's.
+copy t5v11-old
+command -v python3 >/dev/null || exit 0
+python3 - <<'P'
+import json, struct
+name = "model/model.safetensors"
+data = bytearray(open(name, "rb").read())
+size = struct.unpack("<Q", data[:8])[0]
+begin = json.loads(data[8 : 8 + size])["decoder.embed_tokens.weight"]["data_offsets"][0]
+data[8 + size + begin] ^= 1
+open(name, "wb").write(data)
+P
+expect 1 import model --out y
+says err 'decoder.embed_tokens.weight differs from shared.weight'
