@@ -39,6 +39,14 @@ translate marian --decode.beam 4 <ids.txt
 [ -s out ] || fail 'nothing was written'
 ! grep -qw 139 out || fail 'the begin token was written'
 
+# Beams of transformers, which ended before the limit.
+while IFS='|' read -r how ids wanted; do
+    echo "$ids" >ids.txt
+    translate marian --decode.beam 4 --decode.optimal_stopping "${how%% *}" --decode.length_penalty "$(echo "$how" | cut -d ' ' -f 2)" <ids.txt
+    [ "$(echo $(cat out))" = "$(echo $wanted)" ] || fail "$how: $(cat out) and not $wanted"
+done <"$golden/marian/beams.txt"
+[ "$(wc -l <"$golden/marian/beams.txt")" -eq 18 ] || fail 'not all beams were compared'
+
 refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
     copy "$1"
     sed -i "$2" model/config.json
