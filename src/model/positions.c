@@ -8,8 +8,8 @@
 enum { WHOLE_SIZE, HALVES }; /* fill_argument of sinusoids */
 
 /* Vaswani et al. 2017, eq. in §3.5; unless WHOLE_SIZE scaled to the standard deviation of the
- * embeddings. HALVES: the sines of all frequencies before their cosines, as in the authors' code
- * and in Marian; an odd width has one sine more. */
+ * embeddings. HALVES: the sines of all frequencies before their cosines, as in Marian; an odd width
+ * has one sine more. */
 static enum oa_error fill_sinusoids(oa_context *c, const struct oa_parameter *p, uint64_t seed,
                                     double *out)
 {
