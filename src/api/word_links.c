@@ -69,7 +69,7 @@ static enum oa_error link_words(struct linking *l, struct oa_links *out)
     int32_t unknown = oa_tokenizer_find(tok, "<unk>");
     long words = oa_count_words(tok, l->written, (size_t)l->count, unknown, l->target_word);
     oa_count_words(tok, l->source->ids, (size_t)l->source->length, unknown, l->source_word);
-    l->read[0] = oa_tokenizer_find(tok, l->t->options.model_begin_token);
+    l->read[0] = oa_tokenizer_find(tok, l->t->model->options.model_begin_token);
     memcpy(l->read + 1, l->written, (size_t)(l->count - 1) * sizeof *l->read);
     enum oa_error e = oa_alignment_open(&l->t->tape, l->t->model, &target, l->source, &a);
     if (e == OA_OK)
