@@ -58,7 +58,7 @@ static const char *bert_refuses(const struct oa_exported *x)
                                                      : NULL;
 }
 
-static void write_labels(oa_context *c, const struct oa_model_form *f, json_t *config)
+void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config)
 {
     json_t *names = json_object(), *numbers = json_object();
     for (long i = 0; i < f->classes && f->labels; i++) {
@@ -91,7 +91,7 @@ static void write_bert(oa_context *c, const struct oa_exported *x, json_t *confi
     oa_json_set(c, config, "layer_norm_eps", json_real(o->model_norm_epsilon));
     oa_json_set(c, config, "hidden_act", json_string(oa_hf_activation((int)o->model_activation)));
     if (x->form->output != OA_OUTPUT_TOKENS)
-        write_labels(c, x->form, config);
+        oa_hf_labels_write(c, x->form, config);
 }
 
 const struct oa_model_family oa_family_bert = {

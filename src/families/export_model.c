@@ -114,9 +114,7 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
                 "softmax(relative=t5, share=layers) with softmax as cross-attention",
                 attention.s);
     else if (!both && !read_attention(x, attention.s ? attention.s : ""))
-        oa_fail(c, OA_UNSUPPORTED,
-                "transformers has no %s: softmax and local(window=N) with kv=N are exported",
-                attention.s);
+        x->family = oa_check_modeling(m) == OA_OK ? &oa_family_orthant : NULL;
     else if (all)
         oa_fail(c, OA_UNSUPPORTED, "no family that is exported has this %s", all);
     for (int i = 0; oa_status(c) == OA_OK && !x->family && (f = oa_family_at(i)); i++) {
@@ -131,7 +129,9 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
     if (oa_status(c) == OA_OK && !x->family)
         oa_fail(c, OA_UNSUPPORTED, "no family has the form of this model: %s", why.s);
     if (x->family)
-        x->class = m->form.output == OA_OUTPUT_TOKENS ? x->family->class : x->family->classifier;
+        x->class = m->form.output != OA_OUTPUT_TOKENS ? x->family->classifier
+                   : encoder && !x->family->encoder   ? "OrthantForMaskedLM"
+                                                      : x->family->class;
     oa_text_free(&attention);
     oa_text_free(&why);
     return oa_status(c);
@@ -309,7 +309,7 @@ static enum oa_error write_tensors(const struct oa_model *m, const struct oa_exp
 
 /* ---- other files ---- */
 
-static enum oa_error write_hf_json(oa_context *c, const char *out, const char *name, json_t *root)
+enum oa_error oa_hf_json_write(oa_context *c, const char *out, const char *name, json_t *root)
 {
     char path[OA_PATH],
         *text = root ? oa_json_dump(c, root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
@@ -332,7 +332,7 @@ static enum oa_error write_config(oa_context *c, const struct oa_model *m,
     oa_json_set(c, config, "bos_token_id", json_null()); /* classes have ids of their own */
     oa_json_set(c, config, "eos_token_id", json_null());
     x->family->write(c, x, config);
-    return write_hf_json(c, out, "config.json", config);
+    return oa_hf_json_write(c, out, "config.json", config);
 }
 
 static enum oa_error write_card(const struct oa_model *m, const struct oa_exported *x,
@@ -378,18 +378,22 @@ static enum oa_error write_exported(const struct oa_model *m, const struct oa_to
 {
     oa_context *c = m->context;
     char path[OA_PATH];
-    bool text = oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS;
-    OA_TRY(write_config(c, m, x, out));
+    bool text = oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS,
+         own = x->family == &oa_family_orthant;
+    OA_TRY(own ? oa_modeling_write(m, x, run, out) : write_config(c, m, x, out));
     if (text) {
         OA_TRY(oa_path(c, path, out, "tokenizer.json"));
         OA_TRY(oa_tokenizer_save(c, tok, path));
-        OA_TRY(write_hf_json(c, out, "tokenizer_config.json",
+        OA_TRY(
+            oa_hf_json_write(c, out, "tokenizer_config.json",
                              json_pack("{s:s, s:b, s:I}", "tokenizer_class",
                                        "PreTrainedTokenizerFast", "clean_up_tokenization_spaces", 0,
                                        "model_max_length", (json_int_t)m->options.model_context)));
     }
-    OA_TRY(write_card(m, x, run, out));
     OA_TRY(oa_path(c, path, out, "model.safetensors"));
+    if (own)
+        return oa_model_save(m, tok, path, true);
+    OA_TRY(write_card(m, x, run, out));
     return write_tensors(m, x, path);
 }
 

@@ -149,6 +149,20 @@ size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_paramet
 enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenizer *tok,
                               const char *run, const char *out, struct oa_exported *x);
 
+/* The value as a file of the folder; takes it. */
+enum oa_error oa_hf_json_write(oa_context *c, const char *out, const char *name, json_t *root);
+
+/* modeling_export.c: models with attentions that no family has, with their own modelling file
+ * (python/modeling_orthant.py). It is in no list of families, since such folders are not read. */
+extern const struct oa_model_family oa_family_orthant;
+/* Refuses what the modelling file has not, by its name. */
+enum oa_error oa_check_modeling(const struct oa_model *m);
+/* config.json, generation_config.json, README.md and the Python files. */
+enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_exported *x,
+                                const char *run, const char *out);
+/* id2label, label2id and problem_type of config.json (bert.c). */
+void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config);
+
 /* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. */
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
                               struct oa_imported *imported);

@@ -1,0 +1,878 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model that Orthant exported, in plain PyTorch: the functions of Orthant, written as their definitions and not for speed.
+
+Every attention is a map of n x n weights or a loop over tokens, and generation reads the whole text again for each token.
+Rows of a batch may be padded on either side: a token's position is its place among the tokens of its row. Dropout is not
+applied. Letters: B rows, n tokens, D model width, H heads of a group, N of them with keys and values of their own, K and V
+widths of a head, r features."""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.generation import GenerationMixin
+from transformers.modeling_outputs import CausalLMOutput, MaskedLMOutput, SequenceClassifierOutput
+
+from .configuration_orthant import OrthantConfig
+
+
+def add_tensor(module, name, shape, trained):
+    """A parameter under its dotted name, in modules that are made for it."""
+    first, _, rest = name.partition(".")
+    if not rest:
+        module.register_parameter(first, nn.Parameter(torch.empty(shape), requires_grad=trained))
+        return
+    if first not in module._modules:
+        module.add_module(first, Tensors())
+    add_tensor(module._modules[first], rest, shape, trained)
+
+
+def module_at(module, path):
+    for part in path.split("."):
+        module = module._modules.get(part, NOTHING)
+    return module
+
+
+def tensor_at(module, name):
+    path, _, last = name.rpartition(".")
+    return (module_at(module, path) if path else module)._parameters.get(last)
+
+
+class Tensors(nn.Module):
+    """Parameters under the names of the file: tensors("query.weight"), or None where there is none."""
+
+    def forward(self, name):
+        return tensor_at(self, name)
+
+
+NOTHING = Tensors()
+
+
+def activation(name):
+    return {
+        "gelu": lambda x: F.gelu(x, approximate="tanh"),
+        "gelu-exact": F.gelu,
+        "relu": F.relu,
+        "relu2": lambda x: F.relu(x).square(),
+        "silu": F.silu,
+        "tanh": torch.tanh,
+    }[name]
+
+
+def norm(x, kind, epsilon, weight, bias):
+    """Over the last axis; weight and bias may be None."""
+    if kind == "layer":
+        x = x - x.mean(-1, keepdim=True)
+    x = x / torch.sqrt(x.square().mean(-1, keepdim=True) + epsilon)
+    x = x * weight if weight is not None else x
+    return x + bias if bias is not None else x
+
+
+def rotate(x, rotary):
+    """x [B, H, n, K]; rotary: tables [N, turned / 2] of cosines and sines, and whether pairs are neighbours."""
+    cosine, sine, neighbours = rotary
+    n, half = x.shape[2], cosine.shape[1]
+    cosine, sine = cosine[:n], sine[:n]
+    turned, rest = x[..., : 2 * half], x[..., 2 * half :]
+    a, b = (turned[..., 0::2], turned[..., 1::2]) if neighbours else (turned[..., :half], turned[..., half:])
+    a, b = a * cosine - b * sine, a * sine + b * cosine
+    turned = torch.stack((a, b), -1).flatten(-2) if neighbours else torch.cat((a, b), -1)
+    return torch.cat((turned, rest), -1)
+
+
+def causal_convolution(x, taps):
+    """x [B, n, C], taps [C, W]: sum over u of taps[:, u] x[t - W + 1 + u], then z sigmoid(z)."""
+    width = taps.shape[1]
+    z = F.conv1d(F.pad(x.transpose(1, 2), (width - 1, 0)), taps.unsqueeze(1), groups=taps.shape[0])
+    return F.silu(z.transpose(1, 2))
+
+
+class Batch:
+    """What all mechanisms of a layer read: tokens x [B, n, D], 0 where `real` [B, n] is false."""
+
+    def __init__(self, x, real, rotary, causal):
+        self.x, self.real, self.rotary = x, real, rotary
+        n = x.shape[1]
+        place = torch.arange(n, device=x.device)
+        self.n, self.i, self.j = n, place[:, None], place[None, :]
+        seen = self.j <= self.i if causal else torch.ones(n, n, dtype=torch.bool, device=x.device)
+        self.visible = seen & real[:, None, None, :] & real[:, None, :, None]  # [B, 1, n, n]
+
+
+class Mechanism:
+    """A group of heads. `heads(b)` is its output [B, H, n, V]; `t` has its tensors."""
+
+    def __init__(self, t, group, config, model):
+        self.t, self.options, self.config = t, group["options"], config
+        self.named = lambda key: model.tensor(group[key])  # tensors that layers share
+        self.H, self.N, self.first = group["heads"], group["key_heads"], group["first_head"]
+        self.causal = config.causal
+
+    def option(self, key):
+        return self.options.get(key)
+
+    def split(self, rows, heads):
+        """[B, n, heads * width] to [B, heads, n, width]."""
+        return rows.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    def shared(self, rows):
+        """Rows of N heads for the H heads that read them."""
+        return rows.repeat_interleave(self.H // rows.shape[1], 1)
+
+    def values(self, b):
+        rows = F.linear(b.x, self.t("value.weight"), self.t("value.bias"))
+        if self.t("value.conv") is not None:
+            rows = causal_convolution(rows, self.t("value.conv"))
+        return self.shared(self.split(rows, self.N))
+
+    def head_norm(self, rows, gain):
+        """qknorm of rows [B, heads, n, K]."""
+        kind, epsilon = self.option("qknorm") or "none", self.config.blocks["qknorm_epsilon"]
+        if kind == "none":
+            return rows
+        if kind == "joint":
+            size = rows.square().mean((1, 3), keepdim=True)
+            return rows / torch.sqrt(size + epsilon) * gain.view(1, rows.shape[1], 1, -1)
+        if kind == "unit":
+            return rows / torch.sqrt(rows.square().sum(-1, keepdim=True) + epsilon)
+        return norm(rows, kind, epsilon, gain, None)
+
+    def project(self, b, part="", turn=True):
+        """Queries and keys [B, H, n, K]; part: "global." of longformer."""
+        t, tie = self.t, self.option("tie")
+        key = part + ("query" if tie else "key")
+        q = F.linear(b.x, t(part + "query.weight"), t(part + "query.bias"))
+        k = F.linear(b.x, t(key + ".weight"), t(key + ".bias"))
+        if t("query.conv") is not None:
+            q, k = causal_convolution(q, t("query.conv")), causal_convolution(k, t("key.conv"))
+        q = self.head_norm(self.split(q, self.H), t("query.norm.weight"))
+        k = self.head_norm(self.split(k, self.N), t("key.norm.weight"))
+        if self.option("scale") == "jl":
+            s = math.sqrt(b.x.shape[-1] / q.shape[-1])
+            q, k = q * s, k * s
+        if t("query.temperature") is not None:
+            q = q * t("query.temperature")[:, None, None]
+        if t("query.diagonal") is not None:
+            q = q * t("query.diagonal")[:, None, :]
+        if turn and b.rotary is not None:
+            q, k = rotate(q, b.rotary), rotate(k, b.rotary)
+        return q, self.shared(k)
+
+    def gated(self, b, o):
+        """o [B, H, n, V] times the gates of the tokens."""
+        weight = self.t("gate.weight")
+        if weight is None:
+            return o
+        z = self.split(F.linear(b.x, weight, self.t("gate.bias")), self.H)
+        return o * (F.silu(z) if self.option("gate") == "swish" else torch.sigmoid(z))
+
+    def __call__(self, b):
+        return self.gated(b, self.heads(b)).transpose(1, 2).flatten(2)
+
+
+# ---- weights that are made of logits ----
+
+
+class Logits(Mechanism):
+    """Logits [B or 1, H, n, n] of visible keys become weights of values; `support` says which keys a mechanism leaves."""
+
+    def support(self, b):
+        return None
+
+    def heads(self, b):
+        return self.weights(b, self.scores(b), self.seen(b)) @ self.values(b)
+
+    def seen(self, b):
+        support = self.support(b)
+        return b.visible if support is None else b.visible & support
+
+    def weights(self, b, s, seen):
+        kind = self.option("normalise") or "softmax"
+        s, seen = torch.broadcast_tensors(self.changed(b, s), seen)
+        if kind == "sigmoid":
+            count = seen.sum(-1, keepdim=True).clamp(min=1).to(s.dtype)
+            return torch.where(seen, torch.sigmoid(s - torch.log(count)), torch.zeros_like(s))
+        if kind in ("sparsemax", "entmax"):
+            return self.thresholded(s, seen, kind == "entmax")
+        lowest = torch.full_like(s, -math.inf)
+        masked = torch.where(seen, s, lowest)
+        top = masked.amax(-1, keepdim=True)
+        sink = self.t("sink.logit")
+        if sink is not None:
+            top = torch.maximum(top, sink[:, None, None].expand_as(top))
+        top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
+        e = torch.where(seen, torch.exp(s - top), torch.zeros_like(s))
+        total = e.sum(-1, keepdim=True)
+        if sink is not None:
+            total = total + torch.exp(sink[:, None, None] - top)
+        return e / torch.where(total > 0, total, torch.ones_like(total))
+
+    def changed(self, b, s):
+        """Forget gates, relative positions and the cap."""
+        if self.t("forget.weight") is not None:
+            gates = F.logsigmoid(F.linear(b.x, self.t("forget.weight"), self.t("forget.bias")))
+            total = gates.cumsum(1).transpose(1, 2)
+            s = s + (total[..., :, None] - total[..., None, :])
+        s = s + self.relative(b, s)
+        cap = self.config.blocks["logit_cap"]
+        return cap * torch.tanh(s / cap) if cap else s
+
+    def relative(self, b, s):
+        kind, H = self.option("relative") or "none", self.H
+        if kind == "none":
+            return 0
+        if kind == "alibi":
+            power = 2 ** math.floor(math.log2(H))
+            slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
+            slopes += [2 ** (-8 * h / (2 * power)) for h in range(1, 2 * power + 1, 2)]
+            slopes = torch.tensor(slopes[:H], dtype=torch.float64, device=s.device)
+            return (-slopes[:, None, None] * (b.i - b.j).abs()).to(s.dtype)
+        return self.named("relative_bias")[:, self.buckets(b.j - b.i)]
+
+    def buckets(self, distance):
+        """Raffel et al. 2020."""
+        count, first = self.option("buckets"), torch.zeros_like(distance)
+        if not self.causal:
+            count //= 2
+            first = torch.where(distance > 0, count, 0)
+            distance = distance.abs()
+        else:
+            distance = (-distance).clamp(min=0)
+        exact = count // 2
+        steps = torch.log(distance.clamp(min=1).double() / exact) / math.log(self.option("distance") / exact)
+        far = (exact + (steps * (count - exact) + 1e-9).long()).clamp(max=count - 1)
+        return first + torch.where(distance < exact, distance, far)
+
+    def thresholded(self, s, seen, entmax):
+        """max(0, x - tau) of sparsemax, max(0, x / 2 - tau)^2 of entmax (alpha = 1.5). tau is at least the largest x less 1."""
+        x = s / 2 if entmax else s
+        top = torch.where(seen, x, torch.full_like(x, -math.inf)).amax(-1, keepdim=True)
+        top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
+        x = torch.where(seen, x - top, torch.full_like(x, -2)).clamp(min=-2)
+        order = x.sort(-1, descending=True).values
+        k = torch.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device)
+        mean = order.cumsum(-1) / k
+        if entmax:
+            spread = k * (order.square().cumsum(-1) / k - mean.square())
+            tau = mean - torch.sqrt(((1 - spread) / k).clamp(min=0))
+        else:
+            tau = mean - 1 / k
+        size = ((order > tau) if not entmax else (order >= tau)).sum(-1, keepdim=True).clamp(min=1)
+        weights = (x - tau.gather(-1, size - 1)).clamp(min=0)
+        return torch.where(seen, weights.square() if entmax else weights, torch.zeros_like(weights))
+
+
+class Softmax(Logits):
+    def scores(self, b, part=""):
+        q, k = self.project(b, part)
+        return q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+
+
+class Orthogonal(Softmax):
+    """Softmax with frozen projections, which are in the file."""
+
+
+class Local(Softmax):
+    def support(self, b):
+        w, dilation = self.option("window"), self.option("dilation")
+        offset = b.i - b.j
+        steps = torch.div(offset, dilation, rounding_mode="trunc")
+        return (offset % dilation == 0) & (steps <= (w - 1 if self.causal else w)) & (steps >= -w)
+
+
+class BlockLocal(Softmax):
+    def support(self, b):
+        return b.i // self.option("size") == b.j // self.option("size")
+
+
+def key_sets(i, j, kind, stride, summary):
+    """Sparse Transformer: the near and the far keys of each query, symmetric."""
+    late, early = torch.maximum(i, j), torch.minimum(i, j)
+    if kind == "strided":
+        return late - early < stride, (late - early) % stride == 0
+    return late // stride == early // stride, early % stride >= stride - min(summary, stride)
+
+
+class Sparse(Softmax):
+    def support(self, b):
+        stride = self.option("stride") or math.isqrt(self.config.max_position_embeddings - 1) + 1
+        near, far = key_sets(b.i, b.j, self.option("kind"), stride, self.option("summary"))
+        if self.option("heads") == "merged":
+            return near | far
+        return torch.stack([far if h % 2 else near for h in range(self.H)])
+
+
+class BlockSparse(Softmax):
+    """Blocks are on by block.layout [H, blocks, blocks], or where any pair of tokens in them is in the sets of `sparse`
+    or in a window of a block."""
+
+    def support(self, b):
+        block, layout = self.option("block"), self.t("block.layout")
+        if layout is None:
+            layout = self.pooled(b.x.device, block)[None]
+        return layout[:, b.i // block, b.j // block] != 0
+
+    def pooled(self, device, block):
+        length, kind = self.config.max_position_embeddings, self.option("from")
+        place = torch.arange(length, device=device)
+        i, j = place[:, None], place[None, :]
+        if kind == "local":
+            on = (i - j).abs() < (block if self.causal else block + 1)
+        else:
+            near, far = key_sets(i, j, kind, math.isqrt(length - 1) + 1, 1)
+            on = near | far
+        return F.max_pool2d(on[None].float(), block, ceil_mode=True)[0]
+
+
+class BigBird(BlockSparse):
+    """Window, random and global blocks are in block.layout."""
+
+
+class Longformer(Softmax):
+    """The first tokens are global, with projections of their own unless `shared`."""
+
+    def support(self, b):
+        w, g, offset = self.option("window"), self.option("global"), b.i - b.j
+        near = (offset <= (w - 1 if self.causal else w)) & (offset >= -w)
+        return near | (b.j < g) | (b.i < g)
+
+    def heads(self, b):
+        o = super().heads(b)
+        if self.option("shared") or self.option("global") == 0:
+            return o
+        own = self.weights(b, self.scores(b, "global."), b.visible)
+        v = F.linear(b.x, self.t("global.value.weight"), self.t("global.value.bias"))
+        return torch.where(b.i < self.option("global"), own @ self.split(v, self.H), o)
+
+
+class Dense(Logits):
+    def inputs(self, b, width):
+        """[B, H, n, in]: all of x, or the channels at the head's number in the layer."""
+        if self.option("input") == "full":
+            return b.x.unsqueeze(1)
+        first = self.first * width
+        return self.split(b.x[..., first : first + self.H * width], self.H)
+
+    def scores(self, b):
+        w, bias = self.t("dense.hidden.weight"), self.t("dense.hidden.bias")
+        h = self.inputs(b, w.shape[-1]) @ w.transpose(-1, -2)
+        h = F.relu(h + bias[:, None, :] if bias is not None else h)
+        w, bias = self.t("dense.logits.weight"), self.t("dense.logits.bias")
+        s = h @ w[..., : b.n, :].transpose(-1, -2)
+        return s + bias[..., None, : b.n] if bias is not None else s
+
+
+class FactorizedDense(Dense):
+    def scores(self, b):
+        wa, wb = self.t("dense.a.weight"), self.t("dense.b.weight")
+        x, j = self.inputs(b, wa.shape[-1]), b.j[0]
+        left, right = x @ wa.transpose(-1, -2), x @ wb.transpose(-1, -2)
+        return left[..., j % wa.shape[1]] * right[..., j // wa.shape[1]]
+
+
+class Random(Logits):
+    def scores(self, b):
+        return self.t("random.logits")[None, :, : b.n, : b.n]
+
+
+class FactorizedRandom(Logits):
+    def scores(self, b):
+        left, right = self.t("random.left")[:, : b.n], self.t("random.right")[:, : b.n]
+        return (left @ right.transpose(-1, -2)).unsqueeze(0)
+
+
+class Mix(Logits):
+    """Logits of the components, weighted, before one softmax."""
+
+    def __init__(self, t, group, config, model):
+        super().__init__(t, group, config, model)
+        self.components = [
+            MECHANISMS[c["mechanism"]](module_at(t, f"mix.{i}"), c, config, model)
+            for i, c in enumerate(group["components"])
+        ]
+
+    def scores(self, b):
+        theta, kind = self.t("mix.theta"), self.option("alpha")
+        if kind == "softmax":
+            alpha = theta.softmax(-1).T[:, :, None, None]  # [C, H, 1, 1]
+        elif kind == "sigmoid":
+            alpha = (1 - torch.sigmoid(theta[0]), torch.sigmoid(theta[0]))
+        else:
+            alpha = self.option("weights") if kind == "fixed" else [1] * len(self.components)
+        return sum(a * c.scores(b) for a, c in zip(alpha, self.components))
+
+
+class Linformer(Softmax):
+    def heads(self, b):
+        q, k = self.project(b)
+        e = self.t("length.key")
+        f = self.t("length.value") if self.t("length.value") is not None else e
+        real = b.real[:, None, :, None]
+        k, v = torch.where(real, k, torch.zeros_like(k)), self.values(b)
+        v = torch.where(real, v, torch.zeros_like(v))
+        k, v = e[..., : b.n, :].transpose(-1, -2) @ k, f[..., : b.n, :].transpose(-1, -2) @ v
+        return (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).softmax(-1) @ v
+
+
+# ---- weights that are divided by their sum ----
+
+
+class Kernel(Mechanism):
+    """`kernel(b)`: the weights [B, H, n, n] before they are divided by guard(their sum over visible keys)."""
+
+    def guard(self, den):
+        return den
+
+    def heads(self, b):
+        w = self.kernel(b)
+        w = torch.where(b.visible, w, torch.zeros_like(w))
+        den = self.guard(w.sum(-1, keepdim=True))
+        zero = den == 0
+        w = torch.where(zero, torch.zeros_like(w), w / torch.where(zero, torch.ones_like(den), den))
+        return w @ self.values(b)
+
+
+def away_from_zero(den, least):
+    return torch.where(den < 0, den.clamp(max=-least), den.clamp(min=least))
+
+
+class Cosformer(Kernel):
+    def guard(self, den):
+        return den.clamp(min=1e-6)
+
+    def kernel(self, b):
+        q, k = self.project(b)
+        limit = self.option("length") or self.config.max_position_embeddings
+        if b.n > limit:
+            raise ValueError(f"cosformer was made for at most {limit} tokens; there are {b.n}")
+        angle = torch.cos(math.pi * (b.i - b.j).double() / (2 * limit)).to(q.dtype)
+        return F.relu(q) @ F.relu(k).transpose(-1, -2) * angle
+
+
+class Polynomial(Kernel):
+    def guard(self, den):
+        return den + self.option("bias")
+
+    def kernel(self, b):
+        q, k = self.project(b)
+        return (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])) ** self.option("degree")
+
+
+class Taylor(Kernel):
+    """Queries and keys do not turn with positions."""
+
+    def kernel(self, b):
+        q, k = self.project(b, turn=False)
+        s = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+        return 1 + s + s.square() / 2
+
+
+class Polysketch(Kernel):
+    def kernel(self, b):
+        one, two = self.t("features.sketch")
+        q, k = (norm(x, "layer", 1e-5, None, None) for x in self.project(b))
+        q, k = ((x @ one) * (x @ two) / math.sqrt(one.shape[1]) for x in (q, k))
+        return (q @ k.transpose(-1, -2)).square()
+
+
+class Performer(Kernel):
+    """Random features; exponents are relative to the largest of the row of queries, and of the visible keys."""
+
+    def guard(self, den):
+        return away_from_zero(den, 1e-6) if self.option("kernel") == "trig" else den.clamp(min=1e-30)
+
+    def kernel(self, b):
+        q, k = self.project(b)
+        omega, kind = self.t("features.omega"), self.option("kernel")
+        q, k = q / q.shape[-1] ** 0.25, k / k.shape[-1] ** 0.25
+        u, w, count = q @ omega.T, k @ omega.T, omega.shape[0]
+        half_q, half_k = q.square().sum(-1, keepdim=True) / 2, k.square().sum(-1, keepdim=True) / 2
+        if kind == "relu":
+            u, w = (F.relu(x) / math.sqrt(count) + 1e-3 for x in (u, w))
+            return u @ w.transpose(-1, -2)
+        if kind == "trig":
+            u, w = (torch.cat((x.cos(), x.sin()), -1) * torch.exp(h) for x, h in ((u, half_q), (w, half_k)))
+            return u @ w.transpose(-1, -2) / count
+        if kind == "hyperbolic":
+            u, w = torch.cat((u, -u), -1), torch.cat((w, -w), -1)
+        top_k = w.amax(-1, keepdim=True)
+        products = torch.exp(u - u.amax(-1, keepdim=True)) @ torch.exp(w - top_k).transpose(-1, -2)
+        scale = (top_k - half_k).transpose(-1, -2).expand(-1, -1, b.n, -1)
+        scale = torch.where(b.visible, scale, torch.full_like(scale, -math.inf))
+        top = scale.amax(-1, keepdim=True)
+        return products * torch.exp(scale - torch.where(torch.isfinite(top), top, torch.zeros_like(top)))
+
+
+# ---- sums over keys as a state ----
+
+
+class Linear(Kernel):
+    def normalises(self):
+        """Without a denominator, and with a norm of the output."""
+        return self.t("output.norm.weight") is not None
+
+    def guard(self, den):
+        if self.option("map") in ("cos", "power"):
+            return away_from_zero(den, 1e-6)
+        return den + 1e-6
+
+    def features(self, x, weights):
+        kind = self.option("map")
+        if kind == "elu":
+            return F.elu(x) + 1
+        if kind == "relu":
+            return F.relu(x)
+        if kind == "cos":
+            return x.cos()
+        if kind == "power":
+            return torch.cat([x**p for p in range(1, self.option("degree") + 1)], -1)
+        if kind == "unit":
+            x = x if self.option("conv") else F.silu(x)
+            return x / torch.sqrt(x.square().sum(-1, keepdim=True) + 1e-6)
+        if kind == "hedgehog":
+            y = x @ self.shared(weights.unsqueeze(0)).transpose(-1, -2)
+            return torch.cat((y.softmax(-1), (-y).softmax(-1)), -1)
+        return x
+
+    def mapped(self, b):
+        q, k = self.project(b)
+        return self.features(q, self.t("query.map")), self.features(k, self.t("key.map")), q.shape[-1]
+
+    def kernel(self, b):
+        q, k, _ = self.mapped(b)
+        return q @ k.transpose(-1, -2)
+
+    def decay(self, b, width):
+        """Logarithms [B, n, H, width or 1] of what the state is multiplied by before each token."""
+        t, kind = self.t, self.option("decay")
+        if kind == "fixed":
+            h = torch.arange(self.H, dtype=torch.float64, device=b.x.device)
+            return torch.log1p(-(2 ** (-5 - h))).to(b.x.dtype)[None, None, :, None].expand(*b.x.shape[:2], -1, 1)
+        if kind == "head":
+            z = F.linear(b.x, t("decay.weight"), t("decay.bias"))
+            return (-torch.exp(t("decay.rate")) * F.softplus(z)).unsqueeze(-1)
+        if kind == "channel":
+            z = F.linear(F.linear(b.x, t("decay.in.weight")), t("decay.out.weight"), t("decay.bias"))
+            return (F.logsigmoid(z) / 16).unflatten(-1, (self.H, width))
+        return None
+
+    def recurrent(self, b):
+        """Token by token: S [B, H, r, V]."""
+        q, k, width = self.mapped(b)
+        v, decay, o = self.values(b), self.decay(b, width), []
+        beta = self.t("beta.weight")
+        if beta is not None:
+            beta = torch.sigmoid(F.linear(b.x, beta, self.t("beta.bias")))
+        state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
+        for i in range(b.n):
+            if decay is not None:
+                state = state * torch.exp(decay[:, i])[..., None]
+            new = v[:, :, i]
+            if beta is not None:
+                new = beta[:, i, :, None] * (new - (k[:, :, i, None] @ state).squeeze(2))
+            state = state + k[:, :, i, :, None] * new[:, :, None, :]
+            o.append((q[:, :, i, None] @ state).squeeze(2))
+        return torch.stack(o, 2) / math.sqrt(width)
+
+    def heads(self, b):
+        if not self.normalises():
+            return super().heads(b)
+        if self.option("decay") == "none" and self.option("update") == "sum":
+            q, k, width = self.mapped(b)
+            w = q @ k.transpose(-1, -2)
+            o = torch.where(b.visible, w, torch.zeros_like(w)) @ self.values(b) / math.sqrt(width)
+        else:
+            o = self.recurrent(b)
+        return norm(o, "rms", 1e-5, self.t("output.norm.weight"), None)
+
+
+# ---- weights that are given ----
+
+
+class Pattern(Mechanism):
+    def heads(self, b):
+        kind, edge = self.option("kind"), self.option("edge")
+        i, j = b.i.double(), b.j.double()
+        n = i[None] + 1 if self.causal else b.real.sum(1)[:, None, None].double()  # [B or 1, n or 1, 1]
+        term = {
+            "current": j == i,
+            "previous": j == i - 1,
+            "next": j == i + 1,
+            "last": j == n - 1,
+            "left": (j + 1) ** 3 * (j <= i - 2),
+            "right": (n - j) ** 3 * (j >= i + 2),
+            "end": (j + 1) ** 3 + 0 * n,
+            "start": (n - j) ** 3,
+        }[kind]
+        term = torch.where(j < n, term.double(), 0.0)
+        total = term.sum(-1, keepdim=True)
+        target = i if edge == "self" else torch.full_like(i, -1)
+        if edge == "clamp":
+            target = torch.zeros_like(i) if kind in ("previous", "left") else n - 1
+        w = torch.where(total > 0, term / total.clamp(min=1), (j == target).double())
+        w = torch.where(b.visible, w.unsqueeze(1), 0.0)
+        return w.to(b.x.dtype) @ self.values(b)
+
+
+class Gaussian(Mechanism):
+    def heads(self, b):
+        sigma = self.option("sigma")
+        s = -((b.j - b.i).double() - self.option("offset")).square() / (2 * sigma**2)
+        if self.option("renormalise"):
+            s = torch.where(b.visible, s, -math.inf)
+            w = torch.where(b.visible, s.softmax(-1), 0.0)
+        else:
+            w = torch.where(b.visible, torch.exp(s) / (sigma * math.sqrt(2 * math.pi)), 0.0)
+        return w.to(b.x.dtype) @ self.values(b)
+
+
+class LightConv(Mechanism):
+    def filters(self, u):
+        """Logits [B or 1, H, n or 1, W]."""
+        return self.t("conv.kernel")[None, :, None, :]
+
+    def heads(self, b):
+        u = F.linear(b.x, self.t("conv.input.weight"))
+        if self.option("glu"):
+            u, gate = u.chunk(2, -1)
+            u = u * torch.sigmoid(gate)
+        logits, width = self.filters(u), self.option("width")
+        tap = b.j - b.i + (width - 1 if self.causal else width // 2)  # of key j for query i
+        inside = b.visible & (tap >= 0) & (tap < width)
+        logits = logits.expand(b.x.shape[0], -1, b.n, -1)
+        index = tap.clamp(0, width - 1).expand(*logits.shape[:2], -1, -1)
+        e = torch.exp(logits - logits.amax(-1, keepdim=True))
+        w = torch.where(inside, e.gather(-1, index), torch.zeros_like(index, dtype=e.dtype))
+        total = w.sum(-1, keepdim=True) if self.option("renormalise") else e.sum(-1, keepdim=True)
+        return w / torch.where(total > 0, total, torch.ones_like(total)) @ self.split(u, self.H)
+
+
+class DynamicConv(LightConv):
+    def filters(self, u):
+        return self.split(F.linear(u, self.t("conv.filter.weight")), self.H)
+
+
+class Mixer(Mechanism):
+    def heads(self, b):
+        t, hidden = self.t, self.t("mixer.in.weight").shape[0]
+        if t("value.weight") is not None:
+            x = self.values(b)
+        else:
+            width = b.x.shape[-1] // self.config.num_attention_heads
+            x = self.split(b.x[..., self.first * width : (self.first + self.H) * width], self.H)
+        x = torch.where(b.real[:, None, :, None], x, torch.zeros_like(x))
+        into, out = t("mixer.in.weight")[:, : b.n], t("mixer.out.weight")[: b.n]
+        if self.causal:
+            length = self.config.max_position_embeddings
+            time = torch.arange(hidden, device=x.device) * length // hidden
+            into = torch.where(b.j <= time[:, None], into, torch.zeros_like(into))
+            out = torch.where(time[None, :] <= b.i, out, torch.zeros_like(out))
+        h = F.gelu(into @ x + t("mixer.in.bias")[:, None])
+        return out @ h + t("mixer.out.bias")[: b.n, None]
+
+
+MECHANISMS = {
+    "softmax": Softmax,
+    "orthogonal": Orthogonal,
+    "dense": Dense,
+    "random": Random,
+    "factorized-dense": FactorizedDense,
+    "factorized-random": FactorizedRandom,
+    "mix": Mix,
+    "pattern": Pattern,
+    "gaussian": Gaussian,
+    "lightconv": LightConv,
+    "dynamicconv": DynamicConv,
+    "linear": Linear,
+    "cosformer": Cosformer,
+    "polynomial": Polynomial,
+    "taylor": Taylor,
+    "polysketch": Polysketch,
+    "performer": Performer,
+    "local": Local,
+    "block-local": BlockLocal,
+    "sparse": Sparse,
+    "block-sparse": BlockSparse,
+    "longformer": Longformer,
+    "bigbird": BigBird,
+    "linformer": Linformer,
+    "mixer": Mixer,
+}
+
+
+# ---- models ----
+
+
+class OrthantModel(PreTrainedModel):
+    """Embeddings, blocks and the last norm. Its tensors have the names that they have in Orthant."""
+
+    config_class = OrthantConfig
+    base_model_prefix = "orthant"
+    _supports_cache_class = False
+    _keep_in_fp32_modules = None
+
+    def __init__(self, config):
+        super().__init__(config)
+        frozen = set(config.frozen)
+        for name, shape in config.tensors.items():
+            add_tensor(self, name, shape, name not in frozen)
+        self.role = "decoder" if config.causal else "encoder"
+        self.attention = [
+            [MECHANISMS[g["mechanism"]](module_at(self, g["tensors"]), g, config, self) for g in groups]
+            for groups in config.layers
+        ]
+        self.post_init()
+
+    def _init_weights(self, module):
+        pass  # every tensor is in the file
+
+    def get_input_embeddings(self):
+        return None
+
+    def tensor(self, name):
+        return tensor_at(self, name)
+
+    def norm(self, x, name):
+        """A norm of the model; where the model has no gain there is no tensor."""
+        blocks, path = self.config.blocks, f"{self.role}.{name}"
+        return norm(x, blocks["norm_kind"], blocks["norm_epsilon"], self.tensor(path + ".weight"), self.tensor(path + ".bias"))
+
+    def linear(self, x, name):
+        return F.linear(x, self.tensor(name + ".weight"), self.tensor(name + ".bias"))
+
+    def rotary(self, layer):
+        local = all(g["mechanism"] == "local" for g in self.config.layers[layer])
+        name = "rotary.local" if local and self.tensor("rotary.local.cosine") is not None else "rotary"
+        cosine = self.tensor(name + ".cosine")
+        if cosine is None:
+            return None
+        return cosine, self.tensor(name + ".sine"), self.config.blocks["rotary_pairing"] == "interleaved"
+
+    def attend(self, x, layer, real):
+        x = torch.where(real[..., None], x, torch.zeros_like(x))
+        b = Batch(x, real, self.rotary(layer), self.config.causal)
+        heads = torch.cat([group(b) for group in self.attention[layer]], -1)
+        y = self.linear(heads, f"{self.role}.layers.{layer}.attention.output")
+        return torch.where(real[..., None], y, torch.zeros_like(y))
+
+    def feed_forward(self, x, layer):
+        at, f = f"{self.role}.layers.{layer}.ffn.", activation(self.config.blocks["activation"])
+        h = self.linear(x, at + "in")
+        h = f(self.linear(x, at + "gate")) * h if self.config.blocks["ffn_gate"] else f(h)
+        return self.linear(h, at + "out")
+
+    def block(self, x, layer, real):
+        blocks = self.config.blocks
+        place, scale = blocks["norm"], blocks["residual_scale"]
+
+        def read(x, name):
+            first = name == "attention_norm" and layer == 0 and not blocks["first_norm"]
+            return x if first or place not in ("pre", "both") else self.norm(x, f"layers.{layer}.{name}")
+
+        def add(x, branch, name):
+            if place == "post":
+                return self.norm(x + scale * branch, f"layers.{layer}.{name}")
+            if place in ("both", "branch"):
+                branch = self.norm(branch, f"layers.{layer}.{name}" + (".out" if place == "both" else ""))
+            return x + scale * branch
+
+        y = add(x, self.attend(read(x, "attention_norm"), layer, real), "attention_norm")
+        z = read(x if blocks["parallel"] else y, "ffn_norm")
+        return add(y, self.feed_forward(z, layer), "ffn_norm")
+
+    def hidden(self, input_ids, attention_mask=None, token_type_ids=None):
+        """Hidden states [B, n, D], 0 at padding, and which tokens are real."""
+        length = self.config.max_position_embeddings
+        real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        if real.shape != input_ids.shape:
+            raise ValueError(f"attention_mask is {list(real.shape)} and input_ids are {list(input_ids.shape)}")
+        count, first = real.sum(1, keepdim=True), real.int().argmax(1, keepdim=True)
+        place = torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]
+        if not torch.equal(real, (place >= first) & (place < first + count)):
+            raise ValueError("attention_mask has a gap in a row: tokens are padded at the beginning or the end of a row only")
+        if count.max() > length:
+            raise ValueError(f"the model reads at most {length} tokens; a row has {int(count.max())}")
+        n = max(int(count.max()), 1)  # rows begin with their first token
+        at = (place[:, :n] + first).clamp(max=input_ids.shape[1] - 1)
+        x = self.embed(input_ids.gather(1, at), None if token_type_ids is None else token_type_ids.gather(1, at))
+        inside = place[:, :n] < count
+        for layer in range(self.config.num_hidden_layers):
+            x = self.block(x, layer, inside)
+        if self.config.blocks["norm"] != "post":
+            x = self.norm(x, "norm")
+        back = (place - first).clamp(0, n - 1)[..., None].expand(-1, -1, x.shape[-1])
+        x = x.gather(1, back)
+        return torch.where(real[..., None], x, torch.zeros_like(x)), real
+
+    def embed(self, ids, segments):
+        blocks = self.config.blocks
+        x = F.embedding(ids, self.tensor("embedding.weight")) * blocks["embedding_factor"]
+        if self.tensor("position.weight") is not None:
+            x = x + self.tensor("position.weight")[: ids.shape[1]]
+        if self.tensor("segment.weight") is not None:
+            x = x + F.embedding(torch.zeros_like(ids) if segments is None else segments, self.tensor("segment.weight"))
+        return self.norm(x, "embedding_norm") if blocks["embedding_norm"] else x
+
+    def head(self, x):
+        """model.head and its norm, of tokens or of the pooled row."""
+        blocks = self.config.blocks
+        if self.tensor("head.weight") is None:
+            return x
+        x = activation(blocks["head"])(self.linear(x, "head"))
+        if not blocks["head_norm"]:
+            return x
+        weight, bias = self.tensor("head.norm.weight"), self.tensor("head.norm.bias")
+        return norm(x, blocks["norm_kind"], blocks["norm_epsilon"], weight, bias)
+
+    def logits(self, x):
+        weight, cap = self.tensor("output.weight"), self.config.blocks["output_cap"]
+        x = F.linear(self.head(x), self.tensor("embedding.weight") if weight is None else weight, self.tensor("output.bias"))
+        return cap * torch.tanh(x / cap) if cap else x
+
+
+class OrthantForCausalLM(OrthantModel, GenerationMixin):
+    def forward(self, input_ids=None, attention_mask=None, labels=None, return_dict=None, logits_to_keep=0, **ignored):
+        x, _ = self.hidden(input_ids, attention_mask)
+        logits = self.logits(x[:, -logits_to_keep:] if logits_to_keep else x)
+        loss = None
+        if labels is not None:
+            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
+        return CausalLMOutput(loss=loss, logits=logits)
+
+    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **ignored):
+        if attention_mask is not None and not bool(attention_mask[:, -1].all()):
+            raise ValueError("a row ends with padding and cannot be continued: pad on the left (padding_side='left')")
+        return {"input_ids": input_ids, "attention_mask": attention_mask, "use_cache": False}
+
+
+class OrthantForMaskedLM(OrthantModel):
+    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **ignored):
+        logits = self.logits(self.hidden(input_ids, attention_mask, token_type_ids)[0])
+        loss = None
+        if labels is not None:
+            loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+        return MaskedLMOutput(loss=loss, logits=logits)
+
+
+class OrthantForSequenceClassification(OrthantModel):
+    """Classes, or with one label a number."""
+
+    def pool(self, x, real):
+        kind, count = self.config.blocks["pool"], real.sum(1, keepdim=True)
+        first = real.int().argmax(1)
+        rows = torch.arange(x.shape[0], device=x.device)
+        if kind == "cls":
+            return x[rows, first]
+        if kind == "last":
+            return x[rows, first + count[:, 0].clamp(min=1) - 1]
+        return x.sum(1) / count.clamp(min=1).to(x.dtype)
+
+    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **ignored):
+        x, real = self.hidden(input_ids, attention_mask, token_type_ids)
+        logits = self.linear(self.head(self.pool(x, real)), "classifier")
+        loss = None
+        if labels is not None:
+            one = logits.shape[-1] == 1
+            loss = F.mse_loss(logits[:, 0], labels.to(logits.dtype)) if one else F.cross_entropy(logits, labels)
+        return SequenceClassifierOutput(loss=loss, logits=logits)
