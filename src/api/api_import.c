@@ -79,6 +79,8 @@ enum oa_error oa_export(oa_context *c, const char *run, const char *out,
         oa_text_printf(&text, "model       ");
         oa_name_add(&text, out);
         oa_text_printf(&text, "\nfamily      %s (%s)\n", exported.family->type, exported.class);
+        if (exported.why[0])
+            oa_text_printf(&text, "its own     modeling_orthant.py: %s\n", exported.why);
     }
     oa_trained_close(&t);
     if (e == OA_OK)

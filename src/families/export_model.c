@@ -114,10 +114,11 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
                 "softmax(relative=t5, share=layers) with softmax as cross-attention",
                 attention.s);
     else if (!both && !read_attention(x, attention.s ? attention.s : ""))
-        x->family = oa_check_modeling(m) == OA_OK ? &oa_family_orthant : NULL;
+        oa_text_printf(&why, "transformers has no class for this model.attention");
     else if (all)
-        oa_fail(c, OA_UNSUPPORTED, "no family that is exported has this %s", all);
-    for (int i = 0; oa_status(c) == OA_OK && !x->family && (f = oa_family_at(i)); i++) {
+        oa_text_printf(&why, "no family that is exported has this %s", all);
+    bool tried = why.length > 0;
+    for (int i = 0; oa_status(c) == OA_OK && !tried && !x->family && (f = oa_family_at(i)); i++) {
         if (!f->refuses || f->encoder != encoder || f->encoder_decoder != both)
             continue;
         const char *option = f->refuses(x);
@@ -126,8 +127,10 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
         else
             oa_text_printf(&why, "%s%s has not this %s", why.length ? ", " : "", f->type, option);
     }
-    if (oa_status(c) == OA_OK && !x->family)
-        oa_fail(c, OA_UNSUPPORTED, "no family has the form of this model: %s", why.s);
+    if (oa_status(c) == OA_OK && !x->family && oa_check_modeling(m) == OA_OK) {
+        x->family = &oa_family_orthant;
+        snprintf(x->why, sizeof x->why, "%s", why.s);
+    }
     if (x->family)
         x->class = m->form.output != OA_OUTPUT_TOKENS ? x->family->classifier
                    : encoder && !x->family->encoder   ? "OrthantForMaskedLM"

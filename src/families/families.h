@@ -72,6 +72,7 @@ struct oa_exported {
     long keys, window;      /* heads of keys and values; 0: no window */
     long buckets, distance; /* of relative positions of T5; 0: none */
     long begin, end;        /* ids around a target, of encoder-decoders */
+    char why[400]; /* with a modelling file of its own: why no family has it */
 };
 
 struct oa_model_family {

@@ -301,7 +301,7 @@ static enum oa_error write_modeling_card(const struct oa_model *m, const char *r
     oa_text_printf(&t,
                    "## Use\n\n```python\nfrom transformers import %s, AutoTokenizer\nmodel = "
                    "%s.from_pretrained(\".\", trust_remote_code=True)\ntokenizer = "
-                   "AutoTokenizer.from_pretrained(\".\")\n```\n\n"
+                   "AutoTokenizer.from_pretrained(\".\", trust_remote_code=True)\n```\n\n"
                    "`modeling_orthant.py` is plain PyTorch, written as the definitions of the "
                    "attentions and not for speed: rows of at most %ld tokens, padded on the left "
                    "or on the right; without dropout and without a cache of keys.%s\n\n",

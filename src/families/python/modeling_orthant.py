@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that Orthant exported, in plain PyTorch: the functions of Orthant, written as their definitions and not for speed.
+"""A model that Orthant exported, in plain PyTorch, written as the definitions of its attentions and not for speed.
 
-Every attention is a map of n x n weights or a loop over tokens, and generation reads the whole text again for each token.
-Rows of a batch may be padded on either side: a token's position is its place among the tokens of its row. Dropout is not
-applied. Letters: B rows, n tokens, D model width, H heads of a group, N of them with keys and values of their own, K and V
-widths of a head, r features."""
+Every attention is a map of n x n weights or a loop over tokens, and generation reads the whole text again for each
+token. Rows of a batch may be padded on either side: a token's position is its place among the tokens of its row.
+Dropout is not applied. Letters: B rows, n tokens, D model width, H heads of a group, N of them with keys and values of
+their own, K and V widths of a head, r features."""
 import math
 
 import torch
@@ -175,7 +175,7 @@ class Mechanism:
 
 
 class Logits(Mechanism):
-    """Logits [B or 1, H, n, n] of visible keys become weights of values; `support` says which keys a mechanism leaves."""
+    """Logits [B or 1, H, n, n] become weights of the visible keys; `support`: which keys a mechanism leaves."""
 
     def support(self, b):
         return None
@@ -245,7 +245,7 @@ class Logits(Mechanism):
         return first + torch.where(distance < exact, distance, far)
 
     def thresholded(self, s, seen, entmax):
-        """max(0, x - tau) of sparsemax, max(0, x / 2 - tau)^2 of entmax (alpha = 1.5). tau is at least the largest x less 1."""
+        """max(0, s - tau) of sparsemax, max(0, s / 2 - tau)^2 of entmax (alpha = 1.5); tau is at least the largest less 1."""
         x = s / 2 if entmax else s
         top = torch.where(seen, x, torch.full_like(x, -math.inf)).amax(-1, keepdim=True)
         top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
@@ -736,12 +736,13 @@ class OrthantModel(PreTrainedModel):
     def norm(self, x, name):
         """A norm of the model; where the model has no gain there is no tensor."""
         blocks, path = self.config.blocks, f"{self.role}.{name}"
-        return norm(x, blocks["norm_kind"], blocks["norm_epsilon"], self.tensor(path + ".weight"), self.tensor(path + ".bias"))
+        weight, bias = self.tensor(path + ".weight"), self.tensor(path + ".bias")
+        return norm(x, blocks["norm_kind"], blocks["norm_epsilon"], weight, bias)
 
     def linear(self, x, name):
         return F.linear(x, self.tensor(name + ".weight"), self.tensor(name + ".bias"))
 
-    def rotary(self, layer):
+    def angles(self, layer):
         local = all(g["mechanism"] == "local" for g in self.config.layers[layer])
         name = "rotary.local" if local and self.tensor("rotary.local.cosine") is not None else "rotary"
         cosine = self.tensor(name + ".cosine")
@@ -751,7 +752,7 @@ class OrthantModel(PreTrainedModel):
 
     def attend(self, x, layer, real):
         x = torch.where(real[..., None], x, torch.zeros_like(x))
-        b = Batch(x, real, self.rotary(layer), self.config.causal)
+        b = Batch(x, real, self.angles(layer), self.config.causal)
         heads = torch.cat([group(b) for group in self.attention[layer]], -1)
         y = self.linear(heads, f"{self.role}.layers.{layer}.attention.output")
         return torch.where(real[..., None], y, torch.zeros_like(y))
@@ -790,7 +791,7 @@ class OrthantModel(PreTrainedModel):
         count, first = real.sum(1, keepdim=True), real.int().argmax(1, keepdim=True)
         place = torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]
         if not torch.equal(real, (place >= first) & (place < first + count)):
-            raise ValueError("attention_mask has a gap in a row: tokens are padded at the beginning or the end of a row only")
+            raise ValueError("attention_mask has a gap in a row: padding is at the beginning or the end of a row only")
         if count.max() > length:
             raise ValueError(f"the model reads at most {length} tokens; a row has {int(count.max())}")
         n = max(int(count.max()), 1)  # rows begin with their first token
@@ -814,7 +815,7 @@ class OrthantModel(PreTrainedModel):
             x = x + F.embedding(torch.zeros_like(ids) if segments is None else segments, self.tensor("segment.weight"))
         return self.norm(x, "embedding_norm") if blocks["embedding_norm"] else x
 
-    def head(self, x):
+    def before_output(self, x):
         """model.head and its norm, of tokens or of the pooled row."""
         blocks = self.config.blocks
         if self.tensor("head.weight") is None:
@@ -827,7 +828,8 @@ class OrthantModel(PreTrainedModel):
 
     def logits(self, x):
         weight, cap = self.tensor("output.weight"), self.config.blocks["output_cap"]
-        x = F.linear(self.head(x), self.tensor("embedding.weight") if weight is None else weight, self.tensor("output.bias"))
+        weight = self.tensor("embedding.weight") if weight is None else weight
+        x = F.linear(self.before_output(x), weight, self.tensor("output.bias"))
         return cap * torch.tanh(x / cap) if cap else x
 
 
@@ -870,7 +872,7 @@ class OrthantForSequenceClassification(OrthantModel):
 
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, labels=None, **ignored):
         x, real = self.hidden(input_ids, attention_mask, token_type_ids)
-        logits = self.linear(self.head(self.pool(x, real)), "classifier")
+        logits = self.linear(self.before_output(self.pool(x, real)), "classifier")
         loss = None
         if labels is not None:
             one = logits.shape[-1] == 1
