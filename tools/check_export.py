@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains tiny models with every attention, exports them, opens them in transformers and compares logits, also of padded rows,
-and greedy text with Orthant's (docs/export.md).
+"""Trains tiny models with every attention, exports them, opens them in transformers and compares logits, also of padded
+rows, and greedy text with Orthant's (docs/export.md).
 
     tools/check_export.py PROGRAM [--quick] [--only TEXT]
 
-Needs torch, transformers and safetensors. Attentions: every mechanism of `orthant list`, and those below with options. Training
-is in float64, where logits must agree within 1e-9, and with --quick a few attentions. Ends with 1 where something differs, or a
-mechanism is neither exported nor refused; with 77 where the packages are missing."""
+Needs torch, transformers and safetensors. Attentions: every mechanism of `orthant list`, and those below with options;
+with --quick a few of them. Training is in float64, where logits must agree within 1e-9. Ends with 1 where something
+differs, or a mechanism is neither exported nor refused; with 77 where the packages are missing."""
 import argparse
 import json
 import os
@@ -29,33 +29,40 @@ except ImportError as missing:
 BOUND = 1e-9
 CAUSAL = [
     "softmax(kv=2)", "softmax(qk=haar, tie)", "softmax(qk=srht)", "softmax(temperature, diagonal, scale=jl)",
-    "orthogonal(qk=slice, share=layers)", "orthogonal(qk=hd3)", "softmax(qknorm=rms)", "softmax(qknorm=layer, kv=1)",
-    "softmax(qknorm=unit)", "softmax(qknorm=joint, kv=2)", "softmax(normalise=sink)", "softmax(normalise=sigmoid)",
-    "softmax(normalise=sparsemax)", "softmax(normalise=entmax)", "softmax(forget)", "softmax(gate=head)",
-    "softmax(gate=channel)", "softmax(gate=swish)", "softmax(relative=alibi)", "softmax(relative=t5, buckets=8, distance=12)",
-    "softmax(relative=t5, share=layers)", "local(window=3)", "local(window=3, dilation=2)", "local(window=4, normalise=sigmoid)",
-    "block-local(size=4)", "sparse(fixed, stride=4)", "sparse(strided, stride=3, heads=split)",
-    "sparse(fixed, stride=4, summary=2, heads=split)", "block-sparse(block=2)", "block-sparse(block=2, from=fixed)",
-    "block-sparse(block=2, from=local)", "longformer(window=3, global=2)", "longformer(window=3, shared)",
-    "bigbird(block=2, random=1, window=1, global=2)", "dense(input=full, bias)", "dense(shared, hidden=5)", "fixed-random",
-    "random(init=normal)", "factorized-dense(a=2, b=16)", "factorized-random(rank=3)", "random + softmax",
-    "mix(dense, softmax, alpha=sigmoid)", "mix(random, orthogonal, alpha=sum, relative=alibi)",
-    "mix(random, dense, softmax(qknorm=rms), alpha=fixed, weights=0.2/0.3/0.5, gate=head)", "linear(map=relu)", "linear(map=cos)",
-    "linear(map=power, degree=3)", "linear(map=identity)", "linear(map=unit)", "hedgehog", "linear(kv=2)", "linear(conv=3)",
-    "retention", "gla", "deltanet", "gated-deltanet", "kda", "linear(map=unit, update=delta, kv=1)", "cosformer(length=40)",
-    "polynomial(degree=4, bias=1)", "taylor(width=4)", "polysketch(sketch=8)", "performer(kernel=trig)",
-    "performer(kernel=hyperbolic)", "performer(kernel=smreg)", "performer(kernel=relu, qk=srht)", "performer(draw=iid, kv=2)",
-    "pattern(previous, edge=self)", "pattern(left)", "pattern(start)", "pattern(left, edge=clamp)", "gaussian(offset=-1, sigma=2)",
-    "gaussian(renormalise)", "lightconv(width=4, glu)", "lightconv(renormalise)", "dynamicconv(width=3, glu, renormalise)",
-    "mixer(hidden=9, value)", "mixer", "pattern(previous):1 | local(window=4):1 | softmax:2", "softmax ; linear ; random",
-    "dense:2 | mixer:2", "lightconv:1 | random + softmax:3 ; gla",
+    "orthogonal(qk=slice, share=layers)", "orthogonal(qk=hd3)", "softmax(qknorm=rms)",
+    "softmax(qknorm=layer, kv=1)", "softmax(qknorm=unit)", "softmax(qknorm=joint, kv=2)",
+    "softmax(normalise=sink)", "softmax(normalise=sigmoid)", "softmax(normalise=sparsemax)",
+    "softmax(normalise=entmax)", "softmax(forget)", "softmax(gate=head)", "softmax(gate=channel)",
+    "softmax(gate=swish)", "softmax(relative=alibi)", "softmax(relative=t5, buckets=8, distance=12)",
+    "softmax(relative=t5, share=layers)", "local(window=3)", "local(window=3, dilation=2)",
+    "local(window=4, normalise=sigmoid)", "block-local(size=4)", "sparse(fixed, stride=4)",
+    "sparse(strided, stride=3, heads=split)", "sparse(fixed, stride=4, summary=2, heads=split)",
+    "block-sparse(block=2)", "block-sparse(block=2, from=fixed)", "block-sparse(block=2, from=local)",
+    "longformer(window=3, global=2)", "longformer(window=3, shared)",
+    "bigbird(block=2, random=1, window=1, global=2)", "dense(input=full, bias)", "dense(shared, hidden=5)",
+    "fixed-random", "random(init=normal)", "factorized-dense(a=2, b=16)", "factorized-random(rank=3)",
+    "random + softmax", "mix(dense, softmax, alpha=sigmoid)",
+    "mix(random, orthogonal, alpha=sum, relative=alibi)",
+    "mix(random, dense, softmax(qknorm=rms), alpha=fixed, weights=0.2/0.3/0.5, gate=head)", "linear(map=relu)",
+    "linear(map=cos)", "linear(map=power, degree=3)", "linear(map=identity)", "linear(map=unit)", "hedgehog",
+    "linear(kv=2)", "linear(conv=3)", "retention", "gla", "deltanet", "gated-deltanet", "kda",
+    "linear(map=unit, update=delta, kv=1)", "cosformer(length=40)", "polynomial(degree=4, bias=1)",
+    "taylor(width=4)", "polysketch(sketch=8)", "performer(kernel=trig)", "performer(kernel=hyperbolic)",
+    "performer(kernel=smreg)", "performer(kernel=relu, qk=srht)", "performer(draw=iid, kv=2)",
+    "pattern(previous, edge=self)", "pattern(left)", "pattern(start)", "pattern(left, edge=clamp)",
+    "gaussian(offset=-1, sigma=2)", "gaussian(renormalise)", "lightconv(width=4, glu)",
+    "lightconv(renormalise)", "dynamicconv(width=3, glu, renormalise)", "mixer(hidden=9, value)", "mixer",
+    "pattern(previous):1 | local(window=4):1 | softmax:2", "softmax ; linear ; random", "dense:2 | mixer:2",
+    "lightconv:1 | random + softmax:3 ; gla",
 ]
 WHOLE = [
-    "linformer(rank=5)", "linformer(rank=5, share=kv)", "linformer(share=heads, rank=3)", "raganato", "pattern(next)",
-    "pattern(right, edge=clamp)", "pattern(last)", "pattern(end)", "local(window=2)", "sparse(strided, stride=3)",
-    "sparse(fixed, stride=4, heads=split)", "longformer(window=2, global=2)", "bigbird(block=4, random=1)", "mixer", "lightconv",
-    "dynamicconv(renormalise)", "gaussian(renormalise)", "performer", "linear", "linear(map=unit)", "polynomial", "random + dense",
-    "softmax(relative=t5)", "block-sparse(block=2, from=local)", "linear(conv=3)",
+    "linformer(rank=5)", "linformer(rank=5, share=kv)", "linformer(share=heads, rank=3)", "raganato",
+    "pattern(next)", "performer(kernel=favor++)", "pattern(right, edge=clamp)", "pattern(last)", "pattern(end)",
+    "local(window=2)", "sparse(strided, stride=3)", "sparse(fixed, stride=4, heads=split)",
+    "longformer(window=2, global=2)", "bigbird(block=4, random=1)", "mixer", "lightconv",
+    "dynamicconv(renormalise)", "gaussian(renormalise)", "performer", "linear", "linear(map=unit)",
+    "polynomial", "random + dense", "softmax(relative=t5)", "block-sparse(block=2, from=local)",
+    "linear(conv=3)",
 ]
 MODELS = [[], ["--preset", "llama"], ["--preset", "nanochat"], ["--model.norm", "post", "--model.bias", "true"]]
 QUICK = ("softmax(kv=2)", "random + softmax", "local(window=3)", "performer", "gated-deltanet", "linformer(rank=5)")
@@ -72,13 +79,18 @@ class Checker:
         return done
 
     def train(self, attention, out, task, number):
-        options = ["--model.layers", "3", "--model.width", "32", "--model.heads", "8" if attention == "raganato" else "4",
-                   "--model.context", "32", "--train.steps", "3", "--train.batch", "2", "--train.precision", "f64", "--quiet"]
+        heads = "8" if attention == "raganato" else "4"
+        options = ["--model.layers", "3", "--model.width", "32", "--model.heads", heads, "--model.context", "32"]
+        options += ["--train.steps", "3", "--train.batch", "2", "--train.precision", "f64", "--quiet"]
+        data = "text.txt"
         if task == "mlm":
             words = ["--task", "mlm", *MODELS[number % 2 * 3]]
+        elif task != "lm":
+            data = task + ".tsv"
+            words = ["--task", task, "--model.pool", ("cls", "mean", "last")[number % 3], "--model.head", "tanh"]
         else:
             words = MODELS[number % len(MODELS)]
-        self.orthant("train", "--data.train", "text.txt", "--model.attention", attention, *options, *words, "--out", out)
+        self.orthant("train", "--data.train", data, "--model.attention", attention, *options, *words, "--out", out)
 
     def logits(self, run, ids, lengths):
         safetensors.torch.save_file({"input_ids": ids.int(), "lengths": lengths.int()}, "in.safetensors")
@@ -94,6 +106,8 @@ class Checker:
             rows[b, first : first + length], mask[b, first : first + length] = ids[b, :length], 1
         with torch.no_grad():
             got = model(input_ids=rows, attention_mask=mask).logits
+        if got.dim() == 2:
+            return float((got - expected.view(got.shape)).abs().max())
         return max(
             float((got[b, first : first + length] - expected[b, :length]).abs().max())
             for b, (first, length) in enumerate(zip(shift, lengths))
@@ -109,7 +123,8 @@ class Checker:
         if exported.returncode:
             refused = "is not in the modelling file" in exported.stderr or "has no class" in exported.stderr
             return self.say(attention, task, ("refused " if refused else "WRONG ") + exported.stderr.strip())
-        auto = transformers.AutoModelForMaskedLM if task == "mlm" else transformers.AutoModelForCausalLM
+        automatic = {"lm": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM"}
+        auto = getattr(transformers, automatic.get(task, "AutoModelForSequenceClassification"))
         try:
             model = auto.from_pretrained(out, trust_remote_code=True, dtype=torch.float64).eval()
             self.compare(attention, task, number, model)
@@ -133,15 +148,15 @@ class Checker:
 
     def greedy(self, run, out, model):
         tokenizer, prompt = transformers.AutoTokenizer.from_pretrained(out, trust_remote_code=True), "First Citizen"
-        begin = tokenizer(prompt, return_tensors="pt", add_special_tokens=False)
+        begin = tokenizer(prompt, return_tensors="pt", add_special_tokens=False, return_token_type_ids=False)
         with torch.no_grad():
-            made = model.generate(begin["input_ids"], attention_mask=begin["attention_mask"], max_new_tokens=12, do_sample=False)
+            made = model.generate(**begin, max_new_tokens=12, do_sample=False)
         ours = self.orthant("generate", run, "--prompt", prompt, "--tokens", "12", "--temperature", "0").stdout
         theirs = tokenizer.decode(made[0])
         return "same greedy text" if ours.rstrip("\n") == theirs.rstrip("\n") else f"WRONG {ours!r} {theirs!r}"
 
     def say(self, attention, task, what):
-        print(f"{task:4} {attention:60} {what}", flush=True)
+        print(f"{task:8} {attention:60} {what}", flush=True)
         if "WRONG" in what:
             self.wrong.append(attention)
 
@@ -160,10 +175,14 @@ def main():
         with open("text.txt", "w", encoding="utf-8") as f:
             for i in range(60):
                 f.write(f"First Citizen: Before we proceed any further, hear me speak, {i} times.\n\n")
+        for task, targets in (("classify", ("good", "bad", "ugly")), ("regress", ("0.5", "1.5", "2"))):
+            with open(task + ".tsv", "w", encoding="utf-8") as f:
+                f.writelines(f"{targets[i % 3]}\tthe word {i} of {i % 5}\n" for i in range(60))
         listed = json.loads(checker.orthant("list", "--json").stdout)
         names = [m["name"] for m in listed]
         cases = [(a, "lm") for a in names if a not in ("linformer", "mix")] + [(a, "lm") for a in CAUSAL]
         cases += [("pattern(current)", "mlm")] + [(a, "mlm") for a in WHOLE]
+        cases += [(a, task) for a in ("linear", "random", "linformer(rank=5)") for task in ("classify", "regress")]
         if given.quick:
             cases = [case for case in cases if case[0] in QUICK]
         for number, (attention, task) in enumerate(cases):

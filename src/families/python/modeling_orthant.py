@@ -245,7 +245,7 @@ class Logits(Mechanism):
         return first + torch.where(distance < exact, distance, far)
 
     def thresholded(self, s, seen, entmax):
-        """max(0, s - tau) of sparsemax, max(0, s / 2 - tau)^2 of entmax (alpha = 1.5); tau is at least the largest less 1."""
+        """max(0, s - tau) of sparsemax, max(0, s / 2 - tau)^2 of entmax (alpha = 1.5); tau >= the largest less 1."""
         x = s / 2 if entmax else s
         top = torch.where(seen, x, torch.full_like(x, -math.inf)).amax(-1, keepdim=True)
         top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
