@@ -133,6 +133,9 @@ class Checker:
 
     def compare(self, attention, task, number, model):
         run, out = f"run-{number}", f"hf-{number}"
+        trained = {name for name, p in model.named_parameters() if p.requires_grad}
+        if model.config.model_type == "orthant" and trained != set(model.config.tensors) - set(model.config.frozen):
+            self.say(attention, task, "WRONG other parameters are trained")
         generator = torch.Generator().manual_seed(number)
         ids = torch.randint(0, model.config.vocab_size, (3, 21), generator=generator)
         lengths = torch.tensor([21, 8, 13])

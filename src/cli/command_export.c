@@ -26,7 +26,9 @@ const struct command command_export = {
             "gpt_neox, with a root mean square norm and a gate llama, mistral (with "
             "local(window=N)) or qwen2. Biases that the model has not are zeros where the family "
             "has them.\n"
-            "Only softmax and local attention are exported; transformers has no class for others.",
+            "Other attentions than softmax and local, and what else no class of transformers has, are "
+            "exported with a modelling file of their own, modeling_orthant.py in plain PyTorch: "
+            "from_pretrained opens such a folder with trust_remote_code=True (docs/export.md).",
     .examples = "$ orthant export runs/a --out hf",
     .flags = flags,
     .see = "import forward",

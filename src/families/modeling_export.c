@@ -273,6 +273,29 @@ static void add_training(const struct oa_model *m, const char *run, struct oa_te
     oa_text_printf(out, "\n\n");
 }
 
+static bool group_uses(const struct oa_group *g, const struct oa_mechanism *mechanism)
+{
+    bool uses = g->mechanism == mechanism;
+    for (int i = 0; i < g->components; i++)
+        uses = uses || group_uses(&g->component[i], mechanism);
+    return uses;
+}
+
+static void add_mechanisms(const struct oa_model *m, struct oa_text *out)
+{
+    const struct oa_stack *s = oa_model_stack(m);
+    const struct oa_mechanism *mechanism;
+    for (int i = 0; (mechanism = oa_mechanism_at(i)); i++) {
+        bool uses = false;
+        for (long l = 0; l < s->shape.layers; l++)
+            for (int g = 0; g < s->block[l].attention.groups; g++)
+                uses = uses || group_uses(&s->block[l].attention.group[g], mechanism);
+        if (uses)
+            oa_text_printf(out, "- %s: %s. %s\n", mechanism->name, mechanism->title,
+                           mechanism->citation);
+    }
+}
+
 static enum oa_error write_modeling_card(const struct oa_model *m, const char *run, const char *out)
 {
     oa_context *c = m->context;
@@ -290,12 +313,7 @@ static enum oa_error write_modeling_card(const struct oa_model *m, const char *r
                    name ? name + 1 : run, m->form.decoder ? "A language model" : "An encoder",
                    m->store.trainable, m->store.frozen, o->model_layers, o->model_width,
                    o->model_heads, o->model_context, oa_version(), run, attention.s);
-    for (int i = 0; oa_mechanism_at(i); i++) {
-        const struct oa_mechanism *mechanism = oa_mechanism_at(i);
-        if (attention.s && strstr(attention.s, mechanism->name))
-            oa_text_printf(&t, "- %s: %s. %s\n", mechanism->name, mechanism->title,
-                           mechanism->citation);
-    }
+    add_mechanisms(m, &t);
     oa_text_printf(&t, "\n");
     add_training(m, run, &t);
     oa_text_printf(&t,

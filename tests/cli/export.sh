@@ -28,6 +28,7 @@ done
 says hf/generation_config.json '"max_length": 16'
 says_wrapped hf/README.md 'orthogonal(qk=srht):2 | random + softmax:2 ; gla\|orthogonal(qk=srht):2 .* linear'
 says hf/README.md '^- orthogonal: Frozen random orthogonal projections'
+[ "$(grep -c '^- [a-z]*: ' hf/README.md)" -eq 5 ] || fail "the card has other mechanisms than orthogonal, random, softmax, mix and linear"
 says hf/README.md 'Trained on `text.txt`, 1 steps'
 says hf/README.md '^## Licence'
 # Every tensor of config.json is in the file, and no other; the frozen ones, too.

@@ -18,10 +18,13 @@ from .configuration_orthant import OrthantConfig
 
 
 def add_tensor(module, name, shape, trained):
-    """A parameter under its dotted name, in modules that are made for it."""
+    """A parameter, or where it is frozen a buffer, under its dotted name, in modules that are made for it."""
     first, _, rest = name.partition(".")
+    if not rest and trained:
+        module.register_parameter(first, nn.Parameter(torch.empty(shape)))
+        return
     if not rest:
-        module.register_parameter(first, nn.Parameter(torch.empty(shape), requires_grad=trained))
+        module.register_buffer(first, torch.empty(shape))
         return
     if first not in module._modules:
         module.add_module(first, Tensors())
@@ -36,11 +39,12 @@ def module_at(module, path):
 
 def tensor_at(module, name):
     path, _, last = name.rpartition(".")
-    return (module_at(module, path) if path else module)._parameters.get(last)
+    module = module_at(module, path) if path else module
+    return module._parameters.get(last, module._buffers.get(last))
 
 
 class Tensors(nn.Module):
-    """Parameters under the names of the file: tensors("query.weight"), or None where there is none."""
+    """Tensors under the names of the file: tensors("query.weight"), or None where there is none."""
 
     def forward(self, name):
         return tensor_at(self, name)
