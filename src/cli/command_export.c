@@ -20,15 +20,16 @@ const struct command command_export = {
     .name = "export",
     .sentence = "makes a Hugging Face model of a run",
     .usage = "RUN --out DIR",
-    .text = "Writes config.json, model.safetensors, tokenizer.json, tokenizer_config.json and a "
-            "model card, which AutoModelForCausalLM and AutoTokenizer of transformers open. The "
-            "function is the same: learned and sinusoidal positions become gpt2, rotary ones "
-            "gpt_neox, with a root mean square norm and a gate llama, mistral (with "
-            "local(window=N)) or qwen2. Biases that the model has not are zeros where the family "
-            "has them.\n"
-            "Other attentions than softmax and local, and what else no class of transformers has, are "
-            "exported with a modelling file of their own, modeling_orthant.py in plain PyTorch: "
-            "from_pretrained opens such a folder with trust_remote_code=True (docs/export.md).",
+    .text =
+        "Writes config.json, model.safetensors, tokenizer.json, tokenizer_config.json and a "
+        "model card, which AutoModelForCausalLM and AutoTokenizer of transformers open. The "
+        "function is the same: learned and sinusoidal positions become gpt2, rotary ones "
+        "gpt_neox, with a root mean square norm and a gate llama, mistral (with "
+        "local(window=N)) or qwen2. Biases that the model has not are zeros where the family "
+        "has them.\n"
+        "Other attentions than softmax and local, and what else no class of transformers has, are "
+        "exported with a modelling file of their own, modeling_orthant.py in plain PyTorch: "
+        "from_pretrained opens such a folder with trust_remote_code=True (docs/export.md).",
     .examples = "$ orthant export runs/a --out hf",
     .flags = flags,
     .see = "import forward",

@@ -154,7 +154,7 @@ enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenize
 enum oa_error oa_hf_json_write(oa_context *c, const char *out, const char *name, json_t *root);
 
 /* modeling_export.c: models with attentions that no family has, with their own modelling file
- * (python/modeling_orthant.py). It is in no list of families, since such folders are not read. */
+ * (modeling_orthant.py). It is in no list of families, since such folders are not read. */
 extern const struct oa_model_family oa_family_orthant;
 /* Refuses what the modelling file has not, by its name. */
 enum oa_error oa_check_modeling(const struct oa_model *m);

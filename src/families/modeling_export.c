@@ -273,15 +273,15 @@ static void add_training(const struct oa_model *m, const char *run, struct oa_te
     oa_text_printf(out, "\n\n");
 }
 
-static bool group_uses(const struct oa_group *g, const struct oa_mechanism *mechanism)
+static bool card_group_uses(const struct oa_group *g, const struct oa_mechanism *mechanism)
 {
     bool uses = g->mechanism == mechanism;
     for (int i = 0; i < g->components; i++)
-        uses = uses || group_uses(&g->component[i], mechanism);
+        uses = uses || card_group_uses(&g->component[i], mechanism);
     return uses;
 }
 
-static void add_mechanisms(const struct oa_model *m, struct oa_text *out)
+static void card_add_mechanisms(const struct oa_model *m, struct oa_text *out)
 {
     const struct oa_stack *s = oa_model_stack(m);
     const struct oa_mechanism *mechanism;
@@ -289,7 +289,7 @@ static void add_mechanisms(const struct oa_model *m, struct oa_text *out)
         bool uses = false;
         for (long l = 0; l < s->shape.layers; l++)
             for (int g = 0; g < s->block[l].attention.groups; g++)
-                uses = uses || group_uses(&s->block[l].attention.group[g], mechanism);
+                uses = uses || card_group_uses(&s->block[l].attention.group[g], mechanism);
         if (uses)
             oa_text_printf(out, "- %s: %s. %s\n", mechanism->name, mechanism->title,
                            mechanism->citation);
@@ -313,7 +313,7 @@ static enum oa_error write_modeling_card(const struct oa_model *m, const char *r
                    name ? name + 1 : run, m->form.decoder ? "A language model" : "An encoder",
                    m->store.trainable, m->store.frozen, o->model_layers, o->model_width,
                    o->model_heads, o->model_context, oa_version(), run, attention.s);
-    add_mechanisms(m, &t);
+    card_add_mechanisms(m, &t);
     oa_text_printf(&t, "\n");
     add_training(m, run, &t);
     oa_text_printf(&t,

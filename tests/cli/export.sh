@@ -18,8 +18,8 @@ for file in config.json model.safetensors tokenizer.json tokenizer_config.json g
     modeling_orthant.py configuration_orthant.py; do
     [ -s hf/$file ] || fail "hf/$file is missing"
 done
-same hf/modeling_orthant.py "$source/src/families/python/modeling_orthant.py"
-same hf/configuration_orthant.py "$source/src/families/python/configuration_orthant.py"
+same hf/modeling_orthant.py "$source/src/families/modeling_orthant.py"
+same hf/configuration_orthant.py "$source/src/families/configuration_orthant.py"
 for field in '"model_type": "orthant"' '"AutoConfig": "configuration_orthant.OrthantConfig"' \
     '"AutoModelForCausalLM": "modeling_orthant.OrthantForCausalLM"' '"max_position_embeddings": 16' '"mechanism": "orthogonal"' \
     '"tensors": "decoder.layers.0.attention.group.1"' '"decay": "channel"' '"causal": true' '"qk": "srht"'; do
