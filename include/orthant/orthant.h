@@ -183,12 +183,31 @@ struct oa_eval_request {
         *files; /* separated by commas; NULL = the run's test data, else its validation data */
     const char *columns; /* of files that are tables, as data.columns; NULL = those of the run */
     const char *unknown_labels; /* as data.unknown_labels; NULL = that of the run */
-    long reserved[4];
+    long stride;  /* language models: windows of the context that begin this many tokens apart, of
+                     which only tokens that no earlier one has are scored; 0 = windows that do not
+                     overlap. scores->loss is then averaged as the guide "Perplexity of
+                     fixed-length models" of Hugging Face does (docs/evaluation.md). */
+    long context; /* language models: tokens of a window, at most those of the model; 0 = those */
+    long reserved[2];
 };
 /* Evaluates the run in a folder; request may be NULL. */
 OA_API enum oa_error oa_eval(oa_context *c, const char *folder,
                              const struct oa_eval_request *request, struct oa_scores *scores,
                              const struct oa_output *out);
+
+struct oa_eval_choices_request {
+    const char *pairs;   /* JSON Lines with sentence_good and sentence_bad, or … */
+    const char *choices; /* … with context or question, choices, label; files between commas */
+    const char *prefix;  /* text before each sentence or context, such as "<|endoftext|>"; NULL: the
+                            first token of a text without context is not scored */
+    const char *details; /* file to write, with a JSON object for each pair or question; or NULL */
+    long reserved[4];
+};
+/* How often the language model in a folder gives the right one of several texts the highest
+ * log-probability. */
+OA_API enum oa_error oa_eval_choices(oa_context *c, const char *folder,
+                                     const struct oa_eval_choices_request *request,
+                                     const struct oa_output *out);
 
 /* ---- comparisons ---- */
 

@@ -2,6 +2,7 @@
  * eval: how well a trained model does on data: others, its test set, or what it was validated on.
  */
 #include "api/api.h"
+#include "api/eval_stride.h"
 #include "metrics/confusion.h"
 #include "train/run_scores.h"
 
@@ -138,6 +139,91 @@ static enum oa_error report_eval(const struct oa_trained *t, const struct oa_wor
     return oa_emit(out, &text);
 }
 
+/* ---- windows that overlap ---- */
+
+static enum oa_error report_stride(const struct oa_trained *t, const struct oa_workload *w,
+                                   enum oa_side side, const char *folder,
+                                   const struct oa_eval_request *r, const struct oa_stride_loss *l,
+                                   const struct oa_scores *s, const struct oa_output *out)
+{
+    struct oa_text text;
+    double mean = l->sum / (double)l->targets;
+    oa_text_init(&text, t->context);
+    if (oa_wants_json(out)) {
+        const struct oa_run none = { 0 };
+        json_t *root = answer_json(t, w, side, folder, r->files, s, &none);
+        oa_json_set(t->context, root, "stride", json_integer(r->stride));
+        oa_json_set(t->context, root, "context", json_integer(t->options.model_context));
+        oa_json_set(t->context, root, "windows", json_integer(l->windows));
+        oa_json_set(t->context, root, "token_loss", json_real(mean));
+        oa_json_set(t->context, root, "token_perplexity", json_real(exp(mean)));
+        oa_json_add(&text, root);
+        return oa_emit(out, &text);
+    }
+    oa_text_printf(&text, "run             ");
+    oa_name_add(&text, folder);
+    oa_text_printf(&text, "\n");
+    name_data(r->files, w, side, &text);
+    oa_text_printf(&text, ", %.0f tokens predicted\n", s->tokens);
+    oa_text_printf(&text, "windows         %ld of up to %ld tokens, which begin %ld apart\n",
+                   l->windows, t->options.model_context, r->stride);
+    oa_scores_text(s, w, &text);
+    oa_text_printf(&text,
+                   "by token        %.4f nats, perplexity %.4f: every token weighs the same\n",
+                   mean, exp(mean));
+    return oa_emit(out, &text);
+}
+
+/* Bits are of the sum over all targets, each once. */
+static enum oa_error evaluate_stride(struct oa_trained *t, const struct oa_workload *w,
+                                     enum oa_side side, const char *folder,
+                                     const struct oa_eval_request *r, struct oa_scores *scores,
+                                     const struct oa_output *out)
+{
+    struct oa_stride_loss l;
+    const struct oa_tokens *tokens = side == OA_TRAINING     ? &w->corpus.train
+                                     : side == OA_VALIDATION ? &w->corpus.valid
+                                                             : &w->corpus.test;
+    if (tokens->count < 3)
+        return oa_fail(t->context, OA_SHAPE, "the text has %zu tokens; at least 3 are needed",
+                       tokens->count);
+    OA_TRY(oa_eval_stride(t, tokens, t->options.model_context, r->stride, &l));
+    struct oa_run run = { .valid_loss = l.guide,
+                          .perplexity = exp(l.guide),
+                          .bits_per_character =
+                              l.characters ? l.sum / log(2) / (double)l.characters : (double)NAN,
+                          .bits_per_byte = l.bytes ? l.sum / log(2) / (double)l.bytes : (double)NAN,
+                          .valid_tokens = (double)l.targets };
+    struct oa_scores got = oa_scores_of(w, &run);
+    got.measures = 1;
+    if (scores)
+        *scores = got;
+    return report_stride(t, w, side, folder, r, &l, &got, out);
+}
+
+/* A context below that of the model: windows are shorter, and the model is the same. */
+static enum oa_error apply_eval_windows(struct oa_trained *t, const char *folder,
+                                        const struct oa_eval_request *r)
+{
+    const struct oa_task *task = oa_task_find(t->options.data_task);
+    bool reads_text = task && !task->layout && oa_is_language_model(&t->model->form);
+    long context = r->context ? r->context : t->options.model_context;
+    if ((r->stride || r->context) && !reads_text)
+        return oa_fail(t->context, OA_ARGUMENT,
+                       "%s have no effect: %s is no language model of running text",
+                       r->stride ? "windows that overlap" : "windows of another length", folder);
+    if (context < 1 || context > t->options.model_context)
+        return oa_fail(t->context, OA_ARGUMENT,
+                       "a context of %ld tokens: the model of %s was made for 1 to %ld", context,
+                       folder, t->options.model_context);
+    if (r->stride && (r->stride < 1 || r->stride > context || context < 2))
+        return oa_fail(t->context, OA_ARGUMENT,
+                       "a stride of %ld: give 1 to the context, %ld tokens, which is at least 2",
+                       r->stride, context);
+    t->options.model_context = context;
+    return OA_OK;
+}
+
 static enum oa_error apply_eval_request(struct oa_trained *t, const char *folder,
                                         const struct oa_eval_request *r)
 {
@@ -184,12 +270,15 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder,
     OA_TRY(oa_trained_open(t->context, folder, t));
     OA_TRY(oa_trained_check_output(t, folder));
     OA_TRY(apply_eval_request(t, folder, r));
+    OA_TRY(apply_eval_windows(t, folder, r));
     const struct oa_measured_data data = { r->files, r->columns };
     if (r->files)
         OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form,
                                          &data, w, &side));
     else
         OA_TRY(open_named(t, folder, &data, w, &side));
+    if (r->stride)
+        return evaluate_stride(t, w, side, folder, r, scores, out);
     struct oa_run run = { 0 };
     enum oa_error e = score_side(t, w, side, &run);
     struct oa_scores got = oa_scores_of(w, &run);
@@ -209,7 +298,7 @@ enum oa_error oa_eval(oa_context *c, const char *folder, const struct oa_eval_re
     struct oa_trained t = { .context = c };
     struct oa_workload w = { 0 };
     OA_TRY(oa_status(c));
-    OA_TRY(oa_check_reserved(c, "oa_eval_request", r->reserved, 4));
+    OA_TRY(oa_check_reserved(c, "oa_eval_request", r->reserved, 2));
     enum oa_error e = evaluate(&t, folder, r, scores, &w, out);
     oa_workload_close(&w);
     oa_trained_close(&t);

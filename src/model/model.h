@@ -210,11 +210,12 @@ struct oa_log_sum {
 };
 struct oa_log_sum oa_log_sum_of(const double *logits, long count);
 double oa_token_nats(const struct oa_log_sum *s, double logit);
-/* The logits [vocabulary] of the token after each of ids [n], n at most the context, in order; of a
- * decoder of tokens without an encoder. Resets the tape. */
+/* The logits [vocabulary] of the token after each of ids [n] from position `first` on, n at most
+ * the context, in order; of a decoder of tokens without an encoder. Resets the tape. */
 struct oa_logits_visitor {
     void (*visit)(void *argument, long position, const double *logits);
     void *argument;
+    long first;
 };
 enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
                                     const struct oa_logits_visitor *visitor);
@@ -222,6 +223,10 @@ enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_
  * context, as in validation. Resets the tape. OA_INTERRUPTED when a stop is requested. */
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
                              double *nats);
+/* nats [n - first]: of ids[first … n - 1] alone, each after all ids before it; 1 <= first, and
+ * n - 1 is at most the context. Otherwise as oa_model_score. */
+enum oa_error oa_model_score_from(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
+                                  long first, double *nats);
 
 /* ---- decoding, token by token (decoding.c) ---- */
 

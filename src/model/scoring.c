@@ -78,7 +78,7 @@ enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_
         oa_model_hidden(t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL,
                         NULL));
     OA_TRY(oa_status(m->context));
-    for (long i = 0; i < n; i += ROWS)
+    for (long i = visitor->first; i < n; i += ROWS)
         OA_TRY(visit_hidden_rows(t, m, hidden, i, oa_min(ROWS, n - i), visitor));
     return OA_OK;
 }
@@ -124,10 +124,10 @@ enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batc
 
 /* ---- texts ---- */
 
-/* n + 1 ids, each but the last predicting the next. */
 struct score_window {
     const struct oa_model *model;
-    const int32_t *ids;
+    const int32_t *ids; /* position 0 is the first of the window */
+    long first;         /* token that is scored first */
     double *nats;
 };
 
@@ -135,24 +135,51 @@ static void score_token(void *argument, long position, const double *logits)
 {
     const struct score_window *w = argument;
     const struct oa_log_sum s = oa_log_sum_of(logits, w->model->vocabulary);
-    w->nats[position] = oa_token_nats(&s, logits[w->ids[position + 1]]);
+    w->nats[position + 1 - w->first] = oa_token_nats(&s, logits[w->ids[position + 1]]);
+}
+
+static enum oa_error check_scores_texts(const struct oa_model *m)
+{
+    return oa_is_language_model(&m->form)
+               ? OA_OK
+               : oa_fail(m->context, OA_UNSUPPORTED,
+                         "the model is of architecture %s with output %s: only a language model "
+                         "(a decoder of tokens) scores texts",
+                         oa_architecture_name(&m->form), oa_output_name(m->form.output));
+}
+
+/* n ids, each but the last predicting the next; nats [n - first] of those from `first` on. */
+static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
+                                  long first, double *nats)
+{
+    struct score_window w = { m, ids, first, nats };
+    return oa_model_visit_logits(t, m, ids, n - 1,
+                                 &(struct oa_logits_visitor){ score_token, &w, first - 1 });
 }
 
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
                              double *nats)
 {
     long context = m->options.model_context;
-    if (!oa_is_language_model(&m->form))
-        return oa_fail(m->context, OA_UNSUPPORTED,
-                       "the model is of architecture %s with output %s: only a language model (a "
-                       "decoder of tokens) scores texts",
-                       oa_architecture_name(&m->form), oa_output_name(m->form.output));
+    OA_TRY(check_scores_texts(m));
     for (long i = 0; i + 1 < n; i += context) {
         if (oa_stop_requested(m->context))
             return oa_fail(m->context, OA_INTERRUPTED, "stopped after %ld of %ld tokens", i, n);
-        struct score_window w = { m, ids + i, nats + i };
-        OA_TRY(oa_model_visit_logits(t, m, ids + i, oa_min(context, n - 1 - i),
-                                     &(struct oa_logits_visitor){ score_token, &w }));
+        OA_TRY(score_window(t, m, ids + i, oa_min(context, n - 1 - i) + 1, 1, nats + i));
     }
     return OA_OK;
+}
+
+enum oa_error oa_model_score_from(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
+                                  long first, double *nats)
+{
+    OA_TRY(check_scores_texts(m));
+    if (n - 1 > m->options.model_context || first < 1 || first > n)
+        return oa_fail(m->context, OA_SHAPE,
+                       "%ld tokens, scored from number %ld on: the model's context is %ld", n,
+                       first, m->options.model_context);
+    if (oa_stop_requested(m->context))
+        return oa_fail(m->context, OA_INTERRUPTED, "stopped by signal %d",
+                       oa_stop_requested(m->context));
+    return first == n ? OA_OK : score_window(t, m, ids, n, first, nats);
 }

@@ -202,7 +202,8 @@ static void complete_whole(struct oa_choice *c)
     struct oa_slots *s = &c->of->server->slots;
     struct last_logits l = { (long)c->prompt->count - 1, m->model->vocabulary, s->logits };
     if (oa_model_visit_logits(m->tape, m->model, c->prompt->id, (long)c->prompt->count,
-                              &(struct oa_logits_visitor){ keep_last_logits, &l }) == OA_OK)
+                              &(struct oa_logits_visitor){ keep_last_logits, &l,
+                                                           (long)c->prompt->count - 1 }) == OA_OK)
         (void)oa_choice_take(c, s->logits);
     else
         oa_choice_fail(c);

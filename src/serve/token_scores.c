@@ -117,6 +117,6 @@ enum oa_error oa_completion_score_prompt(struct oa_completion *of, int prompt)
     if (p.ids->count == 1)
         return OA_OK;
     OA_TRY(oa_model_visit_logits(r->model->tape, r->model->model, p.ids->id, (long)p.ids->count - 1,
-                                 &(struct oa_logits_visitor){ score_prompt_token, &p }));
+                                 &(struct oa_logits_visitor){ score_prompt_token, &p, 0 }));
     return oa_status(r->model->model->context);
 }
