@@ -15,32 +15,50 @@ enum { NAME = 200 };
 
 /* ---- the form ---- */
 
-/* "softmax(kv=2)", "local(window=64, kv=2)": what else the attention says is refused. */
-static bool read_attention(struct oa_exported *x, const char *attention)
+static bool is_local(const struct oa_layer_spec *layer)
 {
-    char rest[160];
-    x->window = 0;
-    x->keys = x->options->model_heads;
-    snprintf(rest, sizeof rest, "%s", attention);
-    const char *name = strtok(rest, "(");
-    bool local = name && strcmp(name, "local") == 0;
-    if (local)
-        x->window = 128; /* the default, which the canonical form leaves out */
-    if (!name || (!local && strcmp(name, "softmax") != 0))
+    return strcmp(layer->group[0].atom.mechanism->name, "local") == 0;
+}
+
+bool oa_exported_windowed(const struct oa_exported *x, long layer)
+{
+    return is_local(&x->attention->layer[layer % x->attention->layers]);
+}
+
+/* "softmax(kv=2)" or "local(window=64, kv=2)": what else the layer says is refused. */
+static bool read_layer(const struct oa_options *o, const struct oa_layer_spec *layer, long *keys,
+                       long *window)
+{
+    const struct oa_atom *a = &layer->group[0].atom;
+    bool local = is_local(layer);
+    if (layer->groups != 1 || (!local && strcmp(a->mechanism->name, "softmax") != 0))
         return false;
-    for (char *word; (word = strtok(NULL, ", )"));) {
-        char *equals = strchr(word, '=');
-        if (!equals)
-            return false;
-        *equals = 0;
-        long value = strtol(equals + 1, NULL, 10);
-        if (strcmp(word, "kv") == 0)
-            x->keys = value;
-        else if (local && strcmp(word, "window") == 0)
-            x->window = value;
-        else
+    for (int i = 0; a->mechanism->arguments[i].key; i++) {
+        const char *key = a->mechanism->arguments[i].key;
+        bool read = strcmp(key, "kv") == 0 || (local && strcmp(key, "window") == 0);
+        if (!read && a->value[i].given)
             return false;
     }
+    *keys = oa_atom_int(a, "kv", o->model_heads);
+    *window = local ? oa_atom_int(a, "window", 0) : 0;
+    return true;
+}
+
+/* Layers with and without one window, of as many heads of keys. */
+static bool read_attention(struct oa_exported *x)
+{
+    bool whole = false;
+    for (int i = 0; i < x->attention->layers; i++) {
+        long keys, window;
+        if (!read_layer(x->options, &x->attention->layer[i], &keys, &window))
+            return false;
+        if (i && (keys != x->keys || (window && x->window && window != x->window)))
+            return false;
+        x->keys = keys;
+        x->window = window ? window : x->window;
+        whole = whole || !window;
+    }
+    x->mixed = whole && x->window;
     return true;
 }
 
@@ -98,6 +116,7 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
     oa_text_init(&why, c);
     oa_stacks_print(&m->attention, &attention);
     bool both = m->form.encoder && m->form.decoder, encoder = m->form.encoder && !both;
+    x->attention = &m->attention.spec[encoder ? OA_STACK_ENCODER : OA_STACK_DECODER];
     const char *all = encoder || both ? NULL : in_the_way_of_decoders(x->options);
     all = all ? all : in_the_way_of_all(x->options, both);
     if ((!encoder && !both && !oa_is_language_model(&m->form)) || m->form.patch ||
@@ -113,7 +132,7 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
                 "no encoder-decoder of transformers has %s: softmax is exported, and "
                 "softmax(relative=t5, share=layers) with softmax as cross-attention",
                 attention.s);
-    else if (!both && !read_attention(x, attention.s ? attention.s : ""))
+    else if (!both && !read_attention(x))
         oa_text_printf(&why, "transformers has no class for this model.attention");
     else if (all)
         oa_text_printf(&why, "no family that is exported has this %s", all);
@@ -127,6 +146,8 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
         else
             oa_text_printf(&why, "%s%s has not this %s", why.length ? ", " : "", f->type, option);
     }
+    if (oa_status(c) == OA_OK && !x->family && both)
+        oa_fail(c, OA_UNSUPPORTED, "no family has the form of this encoder-decoder: %s", why.s);
     if (oa_status(c) == OA_OK && !x->family && oa_check_modeling(m) == OA_OK) {
         x->family = &oa_family_orthant;
         snprintf(x->why, sizeof x->why, "%s", why.s);

@@ -69,10 +69,12 @@ struct oa_exported {
     const char *class; /* of transformers */
     const struct oa_model_form *form;
     const struct oa_options *options;
-    long keys, window;      /* heads of keys and values; 0: no window */
-    long buckets, distance; /* of relative positions of T5; 0: none */
-    long begin, end;        /* ids around a target, of encoder-decoders */
-    char why[400]; /* with a modelling file of its own: why no family has it */
+    const struct oa_spec *attention; /* of the one stack */
+    long keys, window;               /* heads of keys and values; 0: no window */
+    bool mixed;                      /* only some layers have the window (oa_exported_windowed) */
+    long buckets, distance;          /* of relative positions of T5; 0: none */
+    long begin, end;                 /* ids around a target, of encoder-decoders */
+    char why[400];                   /* with a modelling file of its own: why no family has it */
 };
 
 struct oa_model_family {
@@ -97,6 +99,8 @@ struct oa_model_family {
     /* Sets model.* and the form; what the model cannot do is refused by the name of the key. */
     void (*read)(struct oa_hf_config *h);
 };
+/* Whether a layer has the window. */
+bool oa_exported_windowed(const struct oa_exported *x, long layer);
 /* The table for models of this form and with these options. */
 const struct oa_family_tensor *oa_family_tensors(const struct oa_model_family *f,
                                                  const struct oa_model_form *form,

@@ -21,7 +21,10 @@ static void read_mistral(struct oa_hf_config *h)
 static const char *mistral_refuses(const struct oa_exported *x)
 {
     const char *option = oa_llama_refuses(x);
-    return option ? option : x->options->model_bias ? "model.bias" : NULL;
+    return option                   ? option
+           : x->mixed               ? "model.attention"
+           : x->options->model_bias ? "model.bias"
+                                    : NULL;
 }
 
 static void write_mistral(oa_context *c, const struct oa_exported *x, json_t *config)

@@ -53,6 +53,13 @@ static enum oa_error check_atom(oa_context *c, const struct oa_atom *a)
 enum oa_error oa_check_modeling(const struct oa_model *m)
 {
     const struct oa_stack *s = oa_model_stack(m);
+    const struct oa_options *o = &m->options;
+    const char *option = o->model_scale_output                                ? "model.scale_output"
+                         : o->model_position == OA_POSITION_SINUSOIDAL_HALVES ? "model.position"
+                                                                              : NULL;
+    if (option)
+        return oa_fail(m->context, OA_UNSUPPORTED,
+                       "the modelling file that is exported with a model has not this %s", option);
     for (long l = 0; l < s->shape.layers; l++)
         for (int g = 0; g < s->block[l].attention.groups; g++)
             OA_TRY(check_atom(m->context, s->block[l].attention.group[g].atom));

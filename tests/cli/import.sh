@@ -202,3 +202,24 @@ sed 's/general.architecture\(.\{12\}\)llama/general.architecture\1lalma/' "$gold
 expect 1 import other.gguf --out x
 says err 'the architecture lalma is not read from GGUF'
 [ ! -e x ] || fail "a refused file left a folder"
+# Some layers with a window: qwen2, whose biases are 0; transformers 5.24.0 (float64) has this loss on the exported folder.
+expect 0 swap short-run --attention "softmax(kv=2) ; local(window=8,kv=2)" --out some
+expect 0 export some --out some-hf
+says out 'qwen2 (Qwen2ForCausalLM)'
+says some-hf/config.json '"use_sliding_window": true'
+says some-hf/config.json '"sliding_window": 8'
+tr -d '\n ' <some-hf/config.json >line
+says line '"layer_types":\["full_attention","sliding_attention","full_attention"\]'
+expect 0 import some-hf --out some-back
+seq 1 64 | tr '\n' ' ' >ids.txt
+for run in some some-back; do
+    expect 0 eval $run --data ids.txt --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out |
+        awk '{ exit !(($1 - 7.900530815124512) ^ 2 < 1e-11) }' || fail "$run has another loss than transformers"
+done
+expect 0 swap short-run --attention "local(window=4,kv=2) ; local(window=8,kv=2)" --out two
+expect 1 export two --out two-hf
+says err 'with one N in all layers'
+expect 0 swap short-run --attention "softmax(kv=1):2 | local(window=8,kv=1):2" --out heads
+expect 1 export heads --out heads-hf
+says err 'one for all heads of a layer'
