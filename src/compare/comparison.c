@@ -100,6 +100,8 @@ static enum oa_error log_initial_values(struct comparison_session *t)
         struct oa_started started;
         OA_TRY(
             oa_initial_log(t->c, &o, &t->workload, oa_entry_name(&t->out->entries[i]), &started));
+        t->out->entries[i].started = started.taken;
+        t->out->entries[i].tensors = started.count;
     }
     return OA_OK;
 }
@@ -191,6 +193,7 @@ static enum oa_error begin_in_folder(struct comparison_session *t)
                 &(struct oa_member){ t->out->entries[i].attention, t->steps[i], t->ffn[i] });
     OA_TRY(oa_comparison_tune_check(t));
     OA_TRY(check_runs(t));
+    OA_TRY(oa_comparison_evaluate_teacher(t));
     return added ? oa_comparison_file_write(t->c, t->r->folder, t->shared, t->members) : OA_OK;
 }
 

@@ -43,6 +43,7 @@ struct oa_entry {
     struct oa_initial_run *initial_runs; /* of the same attention, by seed; NULL: none */
     int initial_run_count;
     double *step_seconds; /* [rounds] a training step in each; NULL: not measured */
+    int started, tensors; /* of so many tensors so many have values of train.init; 0, 0: none */
 };
 
 /* How options were tuned before the comparison (tune.c): the runs of an attention have the values
@@ -121,8 +122,11 @@ struct oa_comparison {
     bool unpaired; /* runs of one column have nothing in common; each entry's are a sample */
     char *remarks; /* sentences about how they were read, each after a blank; or NULL */
     char *initial_comparison; /* folder of the comparison that this one starts from; or NULL */
-    char *options_json;       /* the options all runs share: without those that were tuned */
-    char *machine_json;       /* processor, isa, threads, memory, kernels, versions, date */
+    char *teacher;            /* the one run that all start from, if it is a model of the task;
+                                 or NULL */
+    double teacher_score, teacher_loss; /* of that run, in the metric, before any training */
+    char *options_json; /* the options all runs share: without those that were tuned */
+    char *machine_json; /* processor, isa, threads, memory, kernels, versions, date */
 };
 
 /* What its entries are called: "attention", of imported runs "system"; and with the article. */

@@ -71,6 +71,7 @@ void oa_comparison_free(struct oa_comparison *comparison)
     oa_free(comparison->measures);
     oa_free(comparison->remarks);
     oa_free(comparison->initial_comparison);
+    oa_free(comparison->teacher);
     oa_free(comparison->options_json);
     oa_free(comparison->machine_json);
     *comparison = (struct oa_comparison){ 0 };

@@ -25,6 +25,10 @@ enum oa_error oa_initial_runs_read(oa_context *c, const char *folder, const char
                                    const char *advice, struct oa_initial_run **out, int *count);
 /* Which of them a run with that seed starts from; NULL: there are none. */
 const struct oa_initial_run *oa_initial_run_of(const struct oa_entry *e, long seed);
+struct comparison_session;
+/* Evaluates the one run that train.init names on the validation data of the comparison, if its
+ * tensors are all of a model of the task with the attention that it has; sets t->out->teacher. */
+enum oa_error oa_comparison_evaluate_teacher(struct comparison_session *t);
 /* Which run starts from which, in a sentence about the first `seeds` runs of each attention, or
  * those of them that were made; nothing where train.init names no comparison. */
 void oa_initial_runs_sentence(const struct oa_comparison *k, int seeds, struct oa_text *out);

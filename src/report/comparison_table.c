@@ -10,6 +10,7 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/retained.h"
+#include "report/teacher_share.h"
 #include "report/tuning.h"
 #include "report/variance.h"
 
@@ -257,6 +258,7 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
         oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
                             "and outputs learned as in the others; it is compared, not ranked.\n");
     oa_retained_note(k, s, !shares_left_out, out);
+    oa_teacher_note(k, s, out);
     table_add_seeds_needed(k, s, out);
     oa_report_widths(k, out);
     oa_tuning_notes(k, s, out);

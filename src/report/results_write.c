@@ -16,6 +16,7 @@
 #include "report/report.h"
 #include "report/results.h"
 #include "report/retained.h"
+#include "report/teacher_share.h"
 #include "report/until.h"
 #include "report/variance.h"
 #include "train/run_scores.h"
@@ -347,6 +348,8 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
     oa_json_set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
     oa_json_set(c, entry, "statistics", standing_json(c, k, s, i));
     oa_json_set(c, entry, "retained", oa_retained_json(c, k, s, i));
+    if (k->teacher)
+        oa_json_set(c, entry, "teacher_share", oa_teacher_share_json(c, k, s, i));
     oa_json_set(c, entry, "test", test_json(c, k, i));
     oa_json_set(c, entry, "trajectory", trajectory_json(c, k, s, i));
     for (int r = 0; r < k->seeds; r++)
@@ -416,6 +419,8 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
     oa_json_set(c, root, "speed_rounds", json_integer(k->rounds));
     oa_json_set(c, root, "speed_machine",
                 k->rounds ? oa_json_string(k->speed_machine) : json_null());
+    if (k->teacher)
+        oa_json_set(c, root, "teacher", oa_teacher_json(c, k));
     oa_json_set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
     oa_json_set(c, root, "margin", oa_json_number(k->margin));
     oa_json_set(c, root, "family", family_json(c, k, s));

@@ -3,6 +3,7 @@
  * at 0, the uniform baseline, and 1, softmax or the baseline. */
 #include "report/page.h"
 #include "report/retained.h"
+#include "report/teacher_share.h"
 
 #include <math.h>
 
@@ -84,6 +85,13 @@ void oa_page_retained(const struct oa_comparison *k, const struct oa_summary *s,
         if (oa_retained_any(k, s))
             draw_figure(k, s, out);
         oa_text_printf(out, "</figure>\n");
+    }
+    oa_text_cut(&sentence, 0);
+    oa_teacher_note(k, s, &sentence);
+    if (sentence.length) {
+        oa_text_printf(out, "<p id=\"teacher\">");
+        oa_html_text(out, sentence.s);
+        oa_text_printf(out, "</p>\n");
     }
     oa_text_free(&sentence);
 }
