@@ -22,8 +22,8 @@ build libutf8proc-dev Unicode: characters and their classes
 build zlib1g-dev    reads gzip text, checks checkpoints
 build libzstd-dev   reads zstd text
 build libmd-dev     SHA-256: tells texts and edited files apart
+build libmicrohttpd-dev HTTP: orthant serve
 quick libcmocka-dev unit tests
-quick libmicrohttpd-dev HTTP: orthant serve
 quick binutils      objdump: no instruction newer than a file's name says
 quick chromium-headless-shell|chromium|google-chrome-stable a browser: what reports are to one
 test  pocl-opencl-icd OpenCL on the processor: the GPU device without a card

@@ -69,7 +69,7 @@ enum oa_error oa_check_modeling(const struct oa_model *m)
 /* ---- config.json ---- */
 
 /* The word number `index` of "one|two|three". */
-static json_t *choice_json(const char *choices, int index)
+static json_t *option_word_json(const char *choices, int index)
 {
     for (; index > 0; index--)
         choices += strcspn(choices, "|") + 1;
@@ -86,7 +86,7 @@ static json_t *option_json(oa_context *c, const struct oa_atom *a, const struct 
     case OA_VALUE_FLAG:
         return json_boolean(oa_atom_flag(a, row->key));
     case OA_VALUE_CHOICE:
-        return choice_json(row->choices, (int)oa_atom_value(a, row->key)->number);
+        return option_word_json(row->choices, (int)oa_atom_value(a, row->key)->number);
     case OA_VALUE_INT:
         return isnan(number) ? json_null() : json_integer((json_int_t)number);
     case OA_VALUE_REAL:

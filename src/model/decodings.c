@@ -15,7 +15,7 @@ enum oa_error oa_decodings_read(oa_tape *t, struct oa_decoding *const *decoding,
     for (int i = 0; i < rows; i++)
         state[i] = (struct oa_stack_state){ .self = decoding[i]->state.self };
     struct oa_sequences in = { .rows = rows, .length = 1, .ids = ids };
-    const oa_tensor *hidden = oa_model_hidden_rows(t, m, &in, state);
+    oa_tensor *hidden = oa_model_hidden_rows(t, m, &in, state);
     OA_TRY(oa_status(m->context));
     t->invariant_rows = 1;
     enum oa_error e = oa_decoding_logits(t, m, hidden, 0, rows, logits, NULL);

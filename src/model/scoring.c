@@ -124,7 +124,7 @@ enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batc
 
 /* ---- texts ---- */
 
-struct score_window {
+struct scored_window {
     const struct oa_model *model;
     const int32_t *ids; /* position 0 is the first of the window */
     long first;         /* token that is scored first */
@@ -133,7 +133,7 @@ struct score_window {
 
 static void score_token(void *argument, long position, const double *logits)
 {
-    const struct score_window *w = argument;
+    const struct scored_window *w = argument;
     const struct oa_log_sum s = oa_log_sum_of(logits, w->model->vocabulary);
     w->nats[position + 1 - w->first] = oa_token_nats(&s, logits[w->ids[position + 1]]);
 }
@@ -152,7 +152,7 @@ static enum oa_error check_scores_texts(const struct oa_model *m)
 static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
                                   long first, double *nats)
 {
-    struct score_window w = { m, ids, first, nats };
+    struct scored_window w = { m, ids, first, nats };
     return oa_model_visit_logits(t, m, ids, n - 1,
                                  &(struct oa_logits_visitor){ score_token, &w, first - 1 });
 }

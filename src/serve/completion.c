@@ -28,7 +28,7 @@ static void free_completion(struct oa_completion *of)
     oa_free(of);
 }
 
-static enum oa_error open_choices(struct oa_completion *of)
+static enum oa_error begin_choices(struct oa_completion *of)
 {
     struct oa_completion_request *r = &of->request;
     oa_context *c = of->server->context;
@@ -62,7 +62,7 @@ void oa_completion_begin(struct oa_server *s, struct oa_exchange *x, json_t *req
     };
     of->created = (double)time(NULL);
     if (oa_completion_request_read(s, request, &of->request) != OA_OK ||
-        open_choices(of) != OA_OK) {
+        begin_choices(of) != OA_OK) {
         oa_reply_failure(s, x);
         free_completion(of);
         return;

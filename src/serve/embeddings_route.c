@@ -109,7 +109,7 @@ static json_t *base64_json(oa_context *c, const double *x, long n)
     return value;
 }
 
-static json_t *numbers_json(const double *x, long n)
+static json_t *embedding_json(const double *x, long n)
 {
     json_t *list = json_array();
     for (long i = 0; i < n; i++)
@@ -133,7 +133,7 @@ static enum oa_error embed_one(const struct embedding_options *o, const json_t *
             c, data,
             json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)index,
                       "embedding",
-                      o->base64 ? base64_json(c, out, width) : numbers_json(out, width)));
+                      o->base64 ? base64_json(c, out, width) : embedding_json(out, width)));
     oa_ids_free(&ids);
     oa_free(out);
     return e;
