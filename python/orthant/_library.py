@@ -10,6 +10,8 @@ import signal
 import sys
 import threading
 
+import numpy as np
+
 from . import _binding as binding
 
 logger = logging.getLogger("orthant")
@@ -71,9 +73,9 @@ library_path = library._name
 
 
 def text_bytes(text, what="text"):
-    """A string of C; None stays NULL."""
-    if text is None:
-        return None
+    """A string of C."""
+    if not isinstance(text, (str, bytes, os.PathLike)):
+        raise TypeError("%s is %r; give a text" % (what, text))
     data = os.fspath(text)
     data = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     if b"\0" in data:
@@ -81,10 +83,73 @@ def text_bytes(text, what="text"):
     return data
 
 
-def text_array(texts):
+def optional_bytes(text, what="text"):
+    """The same, or NULL for None."""
+    return None if text is None else text_bytes(text, what)
+
+
+def text_array(texts, what="text"):
     """(array, count) of strings for const char *const *."""
-    items = [text_bytes(t) for t in texts]
+    items = [text_bytes(t, what) for t in texts]
     return (ctypes.c_char_p * max(len(items), 1))(*items), len(items)
+
+
+def content_bytes(text, what="text"):
+    """A text that is data, with its length beside it: bytes of any value."""
+    if not isinstance(text, (str, bytes)):
+        raise TypeError("%s is %r; give a text" % (what, text))
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
+def int32_array(numbers, what):
+    """An array of C; ctypes would cut larger numbers off, NumPy fractions."""
+    numbers = np.asarray(numbers)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise TypeError("%s: %s; give whole numbers" % (what, numbers.dtype))
+    if numbers.size and not -2**31 <= int(numbers.min()) <= int(numbers.max()) < 2**31:
+        raise Error("%s: %d to %d; give numbers of 32 bits"
+                    % (what, numbers.min(), numbers.max()))
+    return np.ascontiguousarray(numbers, np.int32)
+
+
+def fill_request(type_, fields):
+    """A structure of the library from keywords: texts, numbers, booleans."""
+    known, request = dict(type_._fields_), type_()
+    for name, value in fields.items():
+        if name not in known or name == "reserved":
+            raise Error("there is no argument %r; choose from %s"
+                        % (name, ", ".join(n for n in known if n != "reserved")))
+        kind = known[name]
+        if value is None:
+            continue
+        if kind is ctypes.c_char_p:
+            value = text_bytes(value, name)
+        elif kind in _NUMBERS:
+            try:
+                fits = kind(value).value == value  # ctypes cuts off what does not fit
+            except TypeError:
+                raise TypeError("%s is %r; give a %snumber" % (
+                    name, value, "" if kind is ctypes.c_double else "whole ")) from None
+            if not fits:
+                raise Error("%s is %s, which is out of range" % (name, value))
+        setattr(request, name, value)
+    return request
+
+
+_NUMBERS = {ctypes.c_int, ctypes.c_long, ctypes.c_longlong, ctypes.c_size_t, ctypes.c_uint64,
+            ctypes.c_int64, ctypes.c_uint, ctypes.c_double}
+
+
+def read_json(path):
+    """The object in a file of the library."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except ValueError as error:
+        raise Error("%s: %s" % (path, error), binding.OA_IO) from None
+    if not isinstance(found, dict):
+        raise Error("%s has no JSON object" % path, binding.OA_IO)
+    return found
 
 
 # ---- messages
@@ -160,8 +225,8 @@ class Context:
         self.failure = None  # an exception of a callback
         self.progress = Progress(progress)
         self._log = binding.oa_settings._fields_[2][1](self._take_log)
-        settings = binding.oa_settings(threads=threads, isa=text_bytes(isa),
-                                       device=text_bytes(device), log=self._log,
+        settings = binding.oa_settings(threads=threads, isa=optional_bytes(isa, "isa"),
+                                       device=optional_bytes(device, "device"), log=self._log,
                                        stop=ctypes.pointer(self.stop))
         self.handle = library.oa_open(ctypes.byref(settings))
         if not self.handle:
@@ -286,6 +351,8 @@ def flat_options(options, before=""):
     """Pairs (key, value) of text as oa_config_set takes them."""
     pairs = []
     for name, value in options.items():
+        if not isinstance(name, str):
+            raise TypeError("an option has the name %r; give a text" % (name,))
         key = before + name.replace("__", ".")
         if isinstance(value, dict):
             pairs += flat_options(value, key + ".")
@@ -295,7 +362,7 @@ def flat_options(options, before=""):
 
 
 def option_text(value, key):
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return b"true" if value else b"false"
     if isinstance(value, (list, tuple)):
         return b",".join(option_text(v, key) for v in value)

@@ -3,8 +3,8 @@
 import ctypes
 
 from . import _binding as binding
-from ._library import (Context, Error, library, rename_short, split_settings, text_array,
-                       text_bytes)
+from ._library import (Context, Error, library, optional_bytes, rename_short, split_settings,
+                       text_array, text_bytes)
 
 SHORT = {"attention": "model.attention", "task": "data.task", "preset": "model.preset",
          "init": "train.init", "metric": "compare.metric"}
@@ -76,7 +76,7 @@ def verify(spec=None, quick=True, **settings):
     """Checks on this machine that an attention (None: every mechanism) is computed correctly. The
     dict of 'orthant verify --json'; its "failures" are empty where all checks passed."""
     with open_command(settings) as context:
-        return context.json_of("oa_verify", context.handle, text_bytes(spec, "attention"),
+        return context.json_of("oa_verify", context.handle, optional_bytes(spec, "attention"),
                                int(quick), accept=(binding.OA_DISPROVED,))
 
 
@@ -85,7 +85,7 @@ def plan(attentions=(), **options):
     config = options.pop("config", None)
     attentions = [attentions] if isinstance(attentions, str) else attentions
     with open_command(options, config) as context:
-        array, count = text_array(attentions)
+        array, count = text_array(attentions, "an attention")
         return context.json_of("oa_plan_training", context.config, array, count)
 
 

@@ -2,11 +2,11 @@
 """Comparisons of attentions, and of the runs of other programs."""
 import csv
 import ctypes
-import json
 import os
 
 from . import _binding as binding
-from ._library import Error, library, rename_short, text_array, text_bytes
+from ._library import (Error, library, optional_bytes, read_json, rename_short, text_array,
+                       text_bytes)
 from .commands import open_command
 from .display import Page, Picture, table, temporary_folder
 from .runs import Run, data_options
@@ -32,7 +32,8 @@ def compare(data=None, attentions=None, out="comparison", overwrite=False, confi
         chosen = ctypes.c_char_p()
         context.check(library.oa_config_get_text(context.config, b"compare.attentions",
                                                  ctypes.byref(chosen)))
-        array, count = text_array(attentions or ([] if chosen.value else USUAL))
+        array, count = text_array(attentions or ([] if chosen.value else USUAL),
+                                  "an attention")
         library.oa_config_overwrite(context.config, int(overwrite))
         text = context.text_of("oa_compare", context.config, array, count, text_bytes(out, "out"),
                                as_json=False)
@@ -53,10 +54,11 @@ def judge(runs, system=None, seed=None, step=None, metric=None, at=None, better=
     if better not in directions:
         raise Error('better is %r; give "lower", "higher" or None' % (better,))
     folder = out if out is not None else temporary_folder()
-    array, count = text_array(run_files(runs))
+    array, count = text_array(run_files(runs), "a file of runs")
     request = binding.oa_judge_request(
-        path=array, paths=count, system=text_bytes(system), seed=text_bytes(seed),
-        step=text_bytes(step), at=text_bytes(None if at is None else str(at)),
+        path=array, paths=count, system=optional_bytes(system, "system"),
+        seed=optional_bytes(seed, "seed"), step=optional_bytes(step, "step"),
+        at=None if at is None else str(at).encode(),
         better=directions[better], level=level, unpaired=int(unpaired))
     options["metric"] = metric
     with open_command(rename_short(options, COMPARED)) as context:
@@ -71,15 +73,24 @@ def run_files(runs):
         return [runs]
     if hasattr(runs, "to_dict") and hasattr(runs, "columns"):
         runs = runs.to_dict("records")
+    if isinstance(runs, dict):
+        raise Error("runs is a dict; give a list of dicts, one for each run")
     runs = list(runs)
-    if not runs or not isinstance(runs[0], dict):
+    if not runs:
+        raise Error("runs is empty: give a dict or a file for each run")
+    rows = sum(isinstance(row, dict) for row in runs)
+    if not rows:
         return runs
+    if rows < len(runs):
+        raise Error("runs has %d dicts and %d other values: give dicts alone or files alone"
+                    % (rows, len(runs) - rows))
     path = os.path.join(temporary_folder(), "runs.csv")
     names = list(dict.fromkeys(name for row in runs for name in row))
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
-        writer.writerows(runs)
+        writer.writerows({k: v.item() if hasattr(v, "item") else v for k, v in row.items()}
+                         for row in runs)  # item: of arrays and tensors of one number
     return [path]
 
 
@@ -92,8 +103,7 @@ class Comparison(os.PathLike):
         if not os.path.exists(path):
             raise Error("%s has no results.json: it is not a finished comparison" % self.folder,
                         binding.OA_IO)
-        with open(path, encoding="utf-8") as file:
-            self.results = json.load(file)
+        self.results = read_json(path)
 
     def __fspath__(self):
         return self.folder

@@ -3,21 +3,9 @@
 import ctypes
 
 from . import _binding as binding
-from ._library import Error, split_settings, text_array, text_bytes
+from ._library import (content_bytes, fill_request, int32_array, split_settings,
+                       text_array, text_bytes)
 from .commands import open_command
-
-
-def fill_request(type_, fields):
-    """A structure of the library from keywords: texts, numbers, booleans."""
-    known, request = dict(type_._fields_), type_()
-    for name, value in fields.items():
-        if name not in known or name == "reserved":
-            raise Error("there is no argument %r; choose from %s"
-                        % (name, ", ".join(n for n in known if n != "reserved")))
-        if value is not None:
-            setattr(request, name, text_bytes(value, name) if known[name] is ctypes.c_char_p
-                    else value)
-    return request
 
 
 def joined(files):
@@ -77,7 +65,7 @@ def make_tokenizer(kind, files, out, **settings):
 
 def encode(tokenizer, text):
     """Token ids of a text by a tokenizer.json."""
-    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    data = content_bytes(text)
     with open_command({}) as context:
         ids = context.text_of("oa_encode", context.handle, text_bytes(tokenizer, "tokenizer"), data,
                               len(data), as_json=False)
@@ -86,6 +74,7 @@ def encode(tokenizer, text):
 
 def decode(tokenizer, ids):
     """The text of token ids."""
+    ids = int32_array(ids, "ids")
     array = (ctypes.c_int32 * max(len(ids), 1))(*ids)
     with open_command({}) as context:
         return context.text_of("oa_decode", context.handle, text_bytes(tokenizer, "tokenizer"),

@@ -4,11 +4,12 @@ import ctypes
 import os
 import threading
 import weakref
+from types import MappingProxyType
 
 import numpy as np
 
 from . import _binding as binding
-from ._library import Context, Error, library, text_bytes
+from ._library import Context, Error, fill_request, int32_array, library, text_bytes
 
 # Layers of a process share a context for each setting, since each has its threads. A context is
 # used by one thread at a time. After a fork the child begins with none: threads do not survive it.
@@ -81,6 +82,7 @@ class Pass:
     def __init__(self, handle):
         self.handle = handle.open(library.oa_attention_pass_open, library.oa_attention_pass_close,
                                   self)
+        self.layer = handle
         self.memory_shape = self.shape = self.lengths = None
 
 
@@ -102,14 +104,16 @@ class Layer:
         self.spec, self.width, self.heads, self.length = spec, width, heads, context
         self.causal, self.cross, self.dtype = bool(causal), bool(cross), dtype
         self.context = shared_context(threads, isa, device)
-        form = binding.oa_attention_form(
+        form = fill_request(binding.oa_attention_form, dict(
             width=width, heads=heads, length=context, memory_length=memory_context,
             causal=int(causal), cross=int(cross), bias=int(bias),
-            precision=b"f64" if dtype == np.float64 else b"f32", seed=seed)
+            precision=b"f64" if dtype == np.float64 else b"f32", seed=seed))
         self.handle = Handle(self.context, text_bytes(spec, "attention"), form)
         self.parameters, self.frozen, self.gradients = {}, {}, {}
         self._spare = []
         self._describe()
+        for name in ("parameters", "frozen", "gradients"):  # no other arrays can be put there
+            setattr(self, name, MappingProxyType(getattr(self, name)))
         self.addresses = [a.ctypes.data for a in (*self.parameters.values(),
                                                   *self.frozen.values())]
 
@@ -151,6 +155,9 @@ class Layer:
     # ---- passes
 
     def _array(self, x, name):
+        x = np.asarray(x)
+        if x.dtype.kind not in "fiub":
+            raise Error("%s is an array of %s; give one of real numbers" % (name, x.dtype))
         x = np.ascontiguousarray(x, self.dtype)
         if x.ndim != 3 or x.shape[2] != self.width:
             raise Error("%s has the shape %s; give [batch, tokens, %d]"
@@ -166,7 +173,7 @@ class Layer:
             raise Error("memory has a batch of %d, x of %d" % (memory.shape[0], x.shape[0]),
                         binding.OA_SHAPE)
         if lengths is not None:
-            lengths = np.ascontiguousarray(lengths, np.int32)
+            lengths = int32_array(lengths, "lengths")
             if lengths.shape != x.shape[:1]:
                 raise Error("lengths has the shape %s; give [%d]"
                             % (list(lengths.shape), x.shape[0]), binding.OA_SHAPE)
@@ -199,6 +206,8 @@ class Layer:
         """(dx, dmemory) of a Pass from dy; gradients of parameters are added to `gradients`. A pass
         has one backward call."""
         self.check_process()
+        if p.layer is not self.handle:
+            raise Error("the pass is that of another layer")
         dy = np.ascontiguousarray(dy, self.dtype)
         if dy.shape != p.shape:
             raise Error("dy has the shape %s; give %s" % (list(dy.shape), list(p.shape)),

@@ -8,7 +8,8 @@ import os
 import numpy as np
 
 from . import _binding as binding
-from ._library import Error, library, rename_short, text_array, text_bytes
+from ._library import (Error, content_bytes, library, optional_bytes, read_json, rename_short,
+                       text_array, text_bytes)
 from .commands import open_command
 from .display import Page, table
 
@@ -97,8 +98,7 @@ class Run(os.PathLike):
         if not os.path.exists(path):
             raise Error("%s has no config.json: it is not the folder of a run" % self.folder,
                         binding.OA_IO)
-        with open(path, encoding="utf-8") as file:
-            self.config = json.load(file)
+        self.config = read_json(path)
 
     def __fspath__(self):
         return self.folder
@@ -119,12 +119,12 @@ class Run(os.PathLike):
             return table([json.loads(line) for line in file if line.strip()])
 
     def generate(self, prompt=None, stop=(), **options):
-        """Continues a prompt: a text, or a list of them with samples > 1. Keywords: tokens, samples,
-        seed, temperature, top_k, top_p."""
+        """A text that continues a prompt; a list of texts where samples > 1. Keywords: tokens,
+        samples, seed, temperature, top_k, top_p."""
         stop = [stop] if isinstance(stop, str) else stop
         with open_command(rename_short(options, GENERATE), progress=False) as context:
             array, count = text_array(stop)
-            data = prompt.encode("utf-8", "surrogateescape") if isinstance(prompt, str) else prompt
+            data = None if prompt is None else content_bytes(prompt, "prompt")
             request = binding.oa_generate_request(prompt=data, length=len(data or b""), stop=array,
                                                   stops=count)
             found = context.json_of("oa_generate", context.config, text_bytes(self.folder),
@@ -136,9 +136,10 @@ class Run(os.PathLike):
         """The metrics of the task on files, by default on the test data of the run, else on its
         validation data; a dict."""
         data = ",".join(map(os.fspath, data)) if isinstance(data, (list, tuple)) else data
-        request = binding.oa_eval_request(files=text_bytes(data, "data"),
-                                          columns=text_bytes(columns, "columns"),
-                                          unknown_labels=text_bytes(unknown_labels))
+        request = binding.oa_eval_request(files=optional_bytes(data, "data"),
+                                          columns=optional_bytes(columns, "columns"),
+                                          unknown_labels=optional_bytes(unknown_labels,
+                                                                        "unknown_labels"))
         with open_command(settings) as context:
             return context.json_of("oa_eval", context.handle, text_bytes(self.folder),
                                    ctypes.byref(request), None)
@@ -186,8 +187,9 @@ class Run(os.PathLike):
         with open_command(settings) as context:
             reader = LineReader(context, [lines] if one else lines or (),
                                 dict(binding.oa_classify_request._fields_)["next"])
-            request = binding.oa_classify_request(next=reader.next, files=text_bytes(data),
-                                                  columns=text_bytes(columns), scores=int(scores))
+            request = binding.oa_classify_request(
+                next=reader.next, files=optional_bytes(data, "data"),
+                columns=optional_bytes(columns, "columns"), scores=int(scores))
             text = context.text_of("oa_classify", context.handle, text_bytes(self.folder),
                                    ctypes.byref(request))
         answers = [json.loads(line) for line in text.splitlines()]
@@ -198,7 +200,8 @@ class Run(os.PathLike):
         fixed attention: the dict of 'orthant inspect --json', which a notebook shows as the page.
         page: where the HTML is written too."""
         from .display import Inspection, temporary_folder
-        data, other = text.encode(), target.encode() if target is not None else None
+        data = content_bytes(text)
+        other = None if target is None else content_bytes(target, "target")
         page = page or os.path.join(temporary_folder(), "inspect.html")
         request = binding.oa_inspect_request(text=data, length=len(data), target=other,
                                              target_length=len(other or b""),
@@ -211,7 +214,7 @@ class Run(os.PathLike):
 
 def encode_text(context, model, text):
     """Token ids int32 [n]."""
-    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    data = content_bytes(text)
     ids, count = np.empty(len(data) + 8, np.int32), ctypes.c_size_t()
     code = library.oa_language_model_encode(
         model, data, len(data), ids.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)), len(ids),
