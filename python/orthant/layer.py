@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An attention layer on arrays of NumPy. orthant.torch has the one for models of PyTorch."""
+import collections
 import ctypes
 import os
 import threading
@@ -86,6 +87,9 @@ class Pass:
         self.memory_shape = self.shape = self.lengths = None
 
 
+Place = collections.namedtuple("Place", "address shape")
+
+
 class Layer:
     """A layer of the attention language with its projections.
 
@@ -114,8 +118,7 @@ class Layer:
         self._describe()
         for name in ("parameters", "frozen", "gradients"):  # no other arrays can be put there
             setattr(self, name, MappingProxyType(getattr(self, name)))
-        self.addresses = [a.ctypes.data for a in (*self.parameters.values(),
-                                                  *self.frozen.values())]
+        self.weights = [Place(a.ctypes.data, a.shape) for name, a in self.named_weights()]
 
     def _describe(self):
         weights = binding.oa_weights()
@@ -134,6 +137,10 @@ class Layer:
         memory = (ctypes.c_char * size).from_address(where)
         memory.handle = self.handle
         return np.frombuffer(memory, self.dtype).reshape(shape)
+
+    def named_weights(self):
+        """(name, array) of the parameters, then of what is frozen."""
+        return [*self.parameters.items(), *self.frozen.items()]
 
     def is_of_this_process(self):
         return self.context.process == os.getpid()

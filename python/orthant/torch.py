@@ -1,16 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention layers in models of PyTorch, on the processor."""
-import threading
+import functools
+import itertools
+import json
+import os
+import weakref
+from typing import List, Optional, Tuple
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from . import _binding as binding
 from ._library import Error
 from .layer import Layer
 
 _DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
+
+# Layers with whose memory the parameters of a module were made, by their form and first address.
+_homes = weakref.WeakValueDictionary()
+
+
+def _open(form, dtype):
+    if dtype not in _DTYPES:
+        raise Error("the dtype of an attention is %s; choose torch.float32 or torch.float64"
+                    % dtype, binding.OA_UNSUPPORTED)
+    return Layer(dtype=_DTYPES[dtype], **json.loads(form))
+
+
+@functools.lru_cache(maxsize=64)
+def _guest(form, dtype, process):
+    """A layer for weights elsewhere, which are copied at each call: of a functional call, a copied
+    or a moved module."""
+    return _open(form, dtype)
+
+
+def _is_home(layer, weights):
+    return layer.is_of_this_process() and all(
+        tensor.data_ptr() == array.address and tensor.shape == array.shape
+        and tensor.is_contiguous() for array, tensor in zip(layer.weights, weights))
+
+
+def _layer_of(form, dtype, weights):
+    """The layer of the library that has these weights, or a guest."""
+    home = _homes.get((form, weights[0].data_ptr())) if weights else None
+    if home and _is_home(home, weights):
+        return home
+    return _guest(form, dtype, os.getpid())
+
+
+def _array(tensor):
+    return None if tensor is None else tensor.detach().resolve_neg().numpy()
+
+
+def _load(layer, weights):
+    if not _is_home(layer, weights):
+        for (name, array), tensor in zip(layer.named_weights(), weights):
+            if tensor.shape != array.shape:
+                raise Error("%s has the shape %s; give %s"
+                            % (name, list(tensor.shape), list(array.shape)), binding.OA_SHAPE)
+            np.copyto(array, _array(tensor))
+    layer.changed()
 
 
 class _Saved:
@@ -24,34 +74,98 @@ class _Saved:
         self.layer.release(self.p)
 
 
+def _forward(x, memory, lengths, weights, form):
+    """y, and what _backward needs. weights: parameters, then what is frozen."""
+    layer = _layer_of(form, x.dtype, weights)
+    with layer.context.lock:
+        _load(layer, weights)
+        y, p = layer.forward(_array(x), _array(memory), lengths)
+    return torch.from_numpy(y), _Saved(layer, p, lengths)
+
+
+def _backward(dy, x, memory, weights, saved):
+    """Gradients of x, of the memory or None, and of the parameters."""
+    layer = saved.layer
+    with layer.context.lock:
+        _load(layer, weights)
+        if saved.used:
+            layer.forward(_array(x), _array(memory), saved.lengths, into=saved.p)
+        saved.used = True
+        layer.zero_gradients()
+        dx, dmemory = layer.backward(saved.p, _array(dy))
+        gradients = [torch.from_numpy(g.copy()) for g in layer.gradients.values()]
+    return (torch.from_numpy(dx), None if memory is None else torch.from_numpy(dmemory), gradients)
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, memory, lengths, module, *parameters):
-        with module._lock:
-            layer = module._layer_of(parameters)
-            y, p = layer.forward(x.detach().numpy(),
-                                 None if memory is None else memory.detach().numpy(), lengths)
-        ctx.module, ctx.saved = module, _Saved(layer, p, lengths)
-        ctx.save_for_backward(x, memory, *parameters)  # autograd then notices changes in place
-        return torch.from_numpy(y)
+    def forward(ctx, x, memory, lengths, form, *weights):
+        y, ctx.saved = _forward(x, memory, lengths, weights, form)
+        ctx.save_for_backward(x, memory, *weights)  # autograd then notices changes in place
+        return y
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, dy):
-        x, memory, *parameters = ctx.saved_tensors
-        saved, module = ctx.saved, ctx.module
-        layer = saved.layer
-        with module._lock:
-            module._load(layer, parameters)
-            if saved.used:
-                layer.forward(x.detach().numpy(), None if memory is None else
-                              memory.detach().numpy(), saved.lengths, into=saved.p)
-            saved.used = True
-            layer.zero_gradients()
-            dx, dmemory = layer.backward(saved.p, dy.detach().numpy())
-            gradients = [torch.from_numpy(g.copy()) for g in layer.gradients.values()]
-        return (torch.from_numpy(dx), None if memory is None else torch.from_numpy(dmemory),
-                None, None, *gradients)
+        x, memory, *weights = ctx.saved_tensors
+        dx, dmemory, gradients = _backward(dy, x, memory, weights, ctx.saved)
+        return (dx, dmemory, None, None, *gradients, *[None] * (len(weights) - len(gradients)))
+
+
+# ---- the same as an operation of torch.compile and torch.export
+
+# _Saved by number, as long as the tensor with the number has its memory. Without it (the tensor
+# was copied, or comes from another process) the pass is computed again.
+_passes, _numbers = {}, itertools.count(1)
+
+
+@torch.library.custom_op("orthant::attention", mutates_args=(), device_types="cpu")
+def _attention(x: Tensor, memory: Optional[Tensor], lengths: Optional[Tensor],
+               weights: List[Tensor], trained: int, form: str) -> Tuple[Tensor, Tensor]:
+    y, saved = _forward(x, memory, _array(lengths), weights, form)
+    number = np.array([next(_numbers)])
+    _passes[int(number[0])] = saved
+    weakref.finalize(number, _passes.pop, int(number[0]), None)
+    return y, torch.from_numpy(number)
+
+
+@_attention.register_fake
+def _(x, memory, lengths, weights, trained, form):
+    return (torch.empty_like(x, memory_format=torch.contiguous_format),
+            x.new_empty(1, dtype=torch.int64))
+
+
+@torch.library.custom_op("orthant::attention_backward", mutates_args=(), device_types="cpu")
+def _attention_backward(dy: Tensor, x: Tensor, memory: Optional[Tensor], lengths: Optional[Tensor],
+                        weights: List[Tensor], trained: int, form: str,
+                        number: Tensor) -> List[Tensor]:
+    saved = _passes.get(int(number))
+    if saved is None:
+        saved = _forward(x, memory, _array(lengths), weights, form)[1]
+    dx, dmemory, gradients = _backward(dy, x, memory, weights, saved)
+    return [dx, *([] if memory is None else [dmemory]), *gradients]
+
+
+@_attention_backward.register_fake
+def _(dy, x, memory, lengths, weights, trained, form, number):
+    return [torch.empty_like(t, memory_format=torch.contiguous_format)
+            for t in (x, *([] if memory is None else [memory]), *weights[:trained])]
+
+
+def _save(ctx, inputs, output):
+    x, memory, lengths, weights, ctx.trained, ctx.form = inputs
+    ctx.save_for_backward(x, memory, lengths, output[1], *weights)
+
+
+def _differentiate(ctx, dy, dnumber):
+    x, memory, lengths, number, *weights = ctx.saved_tensors
+    gradients = _attention_backward(dy, x, memory, lengths, weights, ctx.trained, ctx.form, number)
+    first = 1 if memory is None else 2
+    return (gradients[0], None if memory is None else gradients[1], None,
+            [*gradients[first:], *[None] * (len(weights) - ctx.trained)], None, None)
+
+
+_attention.register_autograd(_differentiate, setup_context=_save)
 
 
 class Attention(nn.Module):
@@ -63,30 +177,27 @@ class Attention(nn.Module):
 
     Parameters and buffers (what is frozen) have the names of the attention language, which are
     those of model.safetensors too; their memory is that of the library as long as nobody moves it.
-    float32 and float64 on the processor; not differentiable twice.
+    float32 and float64 on the processor; not differentiable twice. seed: of the initial values, None:
+    drawn from the generator of PyTorch. One operation for torch.compile and torch.export.
     """
 
     def __init__(self, spec, width, heads, context, causal=False, cross=False, bias=False,
                  memory_context=0, dtype=None, seed=None, threads=0):
         super().__init__()
         dtype = dtype or torch.get_default_dtype()
-        seed = torch.initial_seed() % 2**53 if seed is None else seed
+        seed = int(torch.randint(2**53, (), device="cpu")) if seed is None else seed
         self.arguments = dict(spec=spec, width=width, heads=heads, context=context, causal=causal,
                               cross=cross, bias=bias, memory_context=memory_context, seed=seed,
                               threads=threads)
-        self._reset()
-        layer = self._home = self._open(dtype)
+        self._form = json.dumps(self.arguments)
+        layer = self._home = _open(self._form, dtype)
+        _homes[self._form, layer.weights[0].address] = layer
         for name, array in layer.parameters.items():
             self._register(name, nn.Parameter(torch.from_numpy(array)))
         for name, array in layer.frozen.items():
             self._register(name, torch.from_numpy(array))
         self._trained = [name.split(".") for name in layer.parameters]
         self._frozen = [name.split(".") for name in layer.frozen]
-
-    def _reset(self):
-        # _home: the layer with whose memory the parameters were made; _guests: by dtype, layers
-        # for values elsewhere, which are copied: of a functional call, a copied or a moved module.
-        self._home, self._guests, self._lock = None, {}, threading.RLock()
 
     def _register(self, name, value):
         """Under a name with dots, as a member of modules of those names."""
@@ -111,38 +222,12 @@ class Attention(nn.Module):
             found.append(getattr(module, last))
         return found
 
-    def _open(self, dtype):
-        if dtype not in _DTYPES:
-            raise Error("the dtype of an attention is %s; choose torch.float32 or torch.float64"
-                        % dtype, binding.OA_UNSUPPORTED)
-        return Layer(dtype=_DTYPES[dtype], **self.arguments)
-
-    def _layer_of(self, parameters):
-        """The layer of the library that has the parameters, or a guest with their values."""
-        home, dtype = self._home, parameters[0].dtype if parameters else self._buffer_dtype()
-        if home and home.is_of_this_process() and all(
-                tensor.data_ptr() == address for address, tensor in
-                zip(home.addresses, [*parameters, *self._tensors(self._frozen)])):
-            layer = home
-        else:
-            guest = self._guests.get(dtype)
-            if not guest or not guest.is_of_this_process():
-                guest = self._guests[dtype] = self._open(dtype)
-            layer = guest
-        self._load(layer, parameters)
-        return layer
-
-    def _buffer_dtype(self):
-        return next((b.dtype for b in self.buffers()), torch.get_default_dtype())
-
-    def _load(self, layer, parameters):
-        if layer is not self._home:
-            for array, tensor in zip([*layer.parameters.values(), *layer.frozen.values()],
-                                     [*parameters, *self._tensors(self._frozen)]):
-                np.copyto(array, tensor.detach().numpy())
-        layer.changed()
-
     def _check(self, tensor, name, parameter):
+        if not isinstance(tensor, Tensor):
+            raise TypeError("%s is of the type %s; give a torch.Tensor"
+                            % (name, type(tensor).__name__))
+        if tensor.layout != torch.strided:
+            raise Error("%s has the layout %s; give a dense tensor" % (name, tensor.layout))
         if tensor.device.type != "cpu" or parameter.device.type != "cpu":
             raise Error("%s is on %s and the parameters are on %s: this layer computes on the "
                         "processor; move both to \"cpu\"" % (name, tensor.device, parameter.device),
@@ -151,33 +236,42 @@ class Attention(nn.Module):
             raise Error("%s is %s and the parameters are %s: convert one of them"
                         % (name, tensor.dtype, parameter.dtype))
 
-    @torch.compiler.disable
-    def forward(self, x, memory=None, lengths=None):
-        parameters = self._tensors(self._trained)
-        some = parameters[0] if parameters else next(self.buffers(), x)
+    def _weights(self):
+        return self._tensors(self._trained) + self._tensors(self._frozen)
+
+    def forward(self, x: Tensor, memory: Optional[Tensor] = None, lengths=None) -> Tensor:
+        weights = self._weights()
+        some = weights[0]
+        if torch.is_autocast_enabled("cpu"):  # computed in the precision of the parameters
+            x, memory = (t.to(some.dtype) if isinstance(t, Tensor) and t.is_floating_point() else t
+                         for t in (x, memory))
         self._check(x, "x", some)
         if memory is not None:
             self._check(memory, "memory", some)
-        if isinstance(lengths, torch.Tensor):
+        if torch.compiler.is_compiling() or torch.jit.is_tracing():
+            if lengths is not None:
+                lengths = torch.as_tensor(lengths)
+            return _attention(x, memory, lengths, weights, len(self._trained), self._form)[0]
+        if isinstance(lengths, Tensor):
             lengths = lengths.detach().cpu().numpy()
-        return _Attend.apply(x, memory, lengths, self, *parameters)
+        return _Attend.apply(x, memory, lengths, self._form, *weights)
 
     def decode(self):
         """A function of the next tokens [1, n, width] of one sequence that gives their rows of y,
         without gradients, with the parameters of this moment."""
-        layer = self._layer_of(self._tensors(self._trained))
+        layer, weights = _open(self._form, self._weights()[0].dtype), self._weights()
+        _load(layer, weights)
         state = layer.decode()
-        return lambda x, memory=None: torch.from_numpy(
-            state.step(x.detach().numpy(), None if memory is None else memory.detach().numpy()))
+        return lambda x, memory=None: torch.from_numpy(state.step(_array(x), _array(memory)))
 
     def extra_repr(self):
         return ", ".join("%s=%r" % item for item in self.arguments.items())
 
     def __getstate__(self):
         state = self.__dict__.copy()
-        del state["_home"], state["_guests"], state["_lock"]
+        del state["_home"]
         return state
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        self._reset()
+        self._home = None

@@ -193,22 +193,50 @@ class Modules(unittest.TestCase):
         torch.testing.assert_close(torch.cat([step(x[:, t:t + 1]) for t in range(6)], 1),
                                    layer(x).detach())
 
-    def test_compiled_models_call_it(self):
-        model, x = torch.nn.Sequential(made(), torch.nn.Linear(8, 8).double()), drawn(1, 6, 8)
-        compiled = torch.compile(model, backend="eager")
-        self.assertTrue(torch.equal(compiled(x), model(x)))
-        for a, b in zip(torch.autograd.grad(compiled(x).sum(), list(model.parameters())),
-                        torch.autograd.grad(model(x).sum(), list(model.parameters()))):
-            self.assertTrue(torch.equal(a, b))
+    def test_initial_values_follow_the_generator(self):
+        def weights():
+            torch.manual_seed(5)
+            return [Attention("softmax", 8, 2, 6).query.weight.detach().clone() for _ in range(2)]
+
+        first, second = weights()
+        self.assertFalse(torch.equal(first, second))
+        self.assertTrue(torch.equal(second, weights()[1]))
+
+    def test_decoding_keeps_the_parameters_of_its_beginning(self):
+        layer, x = made(), drawn(1, 6, 8)
+        y, step = layer(x).detach(), layer.decode()
+        with torch.no_grad():
+            layer.query.weight.mul_(2)
+            layer.value.weight.mul_(2)
+        torch.testing.assert_close(step(x), y)
+
+    def test_other_views_of_the_parameters_are_read_as_they_are(self):
+        layer, other, x = made(), made(), drawn(1, 6, 8)
+        with torch.no_grad():
+            other.query.weight.copy_(layer.query.weight.T.clone())
+        layer.query.weight = torch.nn.Parameter(layer.query.weight.detach().T)
+        self.assertTrue(torch.equal(layer(x), other(x)))
+        layer.query.weight = torch.nn.Parameter(layer.query.weight.detach()[:1])
+        with self.assertRaisesRegex(orthant.Error, r"query.weight has the shape \[1, 8\]"):
+            layer(x)
+
+    def test_autocast_computes_in_the_precision_of_the_parameters(self):
+        layer, x = made(dtype=torch.float32), drawn(1, 6, 8, dtype=torch.float32)
+        with torch.autocast("cpu", torch.bfloat16):
+            y = layer(x.bfloat16())
+        self.assertTrue(torch.equal(y, layer(x.bfloat16().float())))
 
     def test_refusals(self):
         layer = made()
         for sentence, call in (("convert one", lambda: layer(drawn(1, 6, 8).float())),
                                ("processor", lambda: layer(drawn(1, 6, 8).to("meta"))),
+                               ("dense tensor", lambda: layer(drawn(1, 6, 8).to_sparse())),
                                ("float32 or torch.float64", lambda: made(dtype=torch.bfloat16)),
                                ("no causal form", lambda: made("linformer"))):
             with self.assertRaisesRegex(orthant.Error, sentence):
                 call()
+        with self.assertRaisesRegex(TypeError, "x is of the type ndarray; give a torch.Tensor"):
+            layer(drawn(1, 6, 8).numpy())
         x = drawn(1, 6, 8, requires_grad=True)
         dx = torch.autograd.grad(layer(x).square().sum(), x, create_graph=True)[0]
         with self.assertRaisesRegex(RuntimeError, "once_differentiable"):

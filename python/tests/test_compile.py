@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layer as one operation of torch.compile, torch.export and traces."""
+import gc
+import io
+import unittest
+import warnings
+
+import orthant
+
+try:
+    import torch
+except ImportError:
+    raise unittest.SkipTest("torch is not installed")
+from orthant import torch as ours
+
+from test_torch import drawn, made
+
+
+def names_of(graph):
+    return [str(node.target) for node in graph.nodes if node.op == "call_function"]
+
+
+class Compiled(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+
+    def same(self, layer, x, *others, **arguments):
+        """Bits of the result and of all gradients, compiled without a break, against the layer."""
+        model = torch.nn.Sequential(torch.nn.Linear(8, 8).double(), layer)
+        inputs = [x, *(t for t in others if t is not None), *model.parameters()]
+
+        def run(x, *others):
+            return model[1](model[0](x), *others, **arguments).square()
+
+        compiled = torch.compile(run, backend="aot_eager", fullgraph=True)
+        y, expected = compiled(x, *others), run(x, *others)
+        self.assertTrue(torch.equal(y, expected))
+        for a, b in zip(torch.autograd.grad(y.sum(), inputs),
+                        torch.autograd.grad(expected.sum(), inputs)):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_results_and_gradients_have_the_same_bits(self):
+        x = drawn(2, 6, 8, requires_grad=True)
+        self.same(made(), x)
+        self.same(made("random(frozen) + softmax"), x)
+        self.same(made(causal=False), x, lengths=torch.tensor([6, 2]))
+        self.same(made(causal=False, cross=True), x, drawn(2, 5, 8, requires_grad=True))
+
+    def test_training_has_the_same_bits(self):
+        ends = []
+        for compiled in (False, True):
+            layer, x = made(), drawn(2, 6, 8)
+            call = torch.compile(layer, backend="aot_eager", fullgraph=True) if compiled else layer
+            optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+            for _ in range(5):
+                optimizer.zero_grad()
+                (call(x) - x).square().mean().backward()
+                optimizer.step()
+            ends.append(layer.query.weight.detach().clone())
+        self.assertTrue(torch.equal(*ends))
+
+    def test_the_operation_fulfils_the_contract_of_torch(self):
+        layer = made(causal=False, cross=True, dtype=torch.float64)
+        x, memory = drawn(2, 6, 8, requires_grad=True), drawn(2, 5, 8, requires_grad=True)
+        torch.library.opcheck(
+            ours._attention, (x, memory, torch.tensor([5, 2]), layer._weights(), 4, layer._form),
+            test_utils=("test_schema", "test_faketensor", "test_autograd_registration"))
+
+    def test_a_pass_that_is_lost_is_computed_again(self):
+        layer, x = made(), drawn(2, 6, 8, requires_grad=True)
+        loss = ours._attention(x, None, None, layer._weights(), 4, layer._form)[0].square().sum()
+        ours._passes.clear()
+        first = torch.autograd.grad(loss, x, retain_graph=True)[0]
+        expected = torch.autograd.grad(layer(x).square().sum(), x)[0]
+        self.assertTrue(torch.equal(first, expected))
+        self.assertTrue(torch.equal(torch.autograd.grad(loss, x)[0], expected))
+
+    def test_passes_go_with_their_graphs(self):
+        layer, x = made(), drawn(2, 6, 8, requires_grad=True)
+        call = torch.compile(layer, backend="aot_eager", fullgraph=True)
+        for _ in range(10):
+            call(x).sum().backward()
+            call(x)
+        gc.collect()
+        self.assertEqual(len(ours._passes), 0)
+        self.assertLessEqual(len(layer._home._spare), 2)
+
+
+class Exported(unittest.TestCase):
+    def test_an_exported_program_has_one_operation(self):
+        layer, x = made("local(window=3)"), drawn(2, 6, 8)
+        program = torch.export.export(layer, (x,))
+        self.assertEqual([n for n in names_of(program.graph) if "getitem" not in n],
+                         ["orthant.attention.default"])
+        file = io.BytesIO()
+        torch.export.save(program, file)
+        file.seek(0)
+        loaded = torch.export.load(file).module()
+        self.assertTrue(torch.equal(loaded(x), layer(x)))
+
+    def test_a_trace_computes(self):
+        layer, x = made(), drawn(1, 6, 8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = torch.jit.trace(layer, (x,))
+        self.assertTrue(torch.equal(traced(2 * x), layer(2 * x)))
+
+
+if __name__ == "__main__":
+    unittest.main()
