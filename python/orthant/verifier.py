@@ -82,6 +82,8 @@ class Check:
             apart = np.abs(found.astype(np.float64) - expected) / size
         apart[np.isnan(apart)] = np.inf
         place = np.unravel_index(int(np.argmax(apart)), apart.shape)
+        if not np.isfinite(expected[place]):
+            return self.note(np.inf, bound, "a result is not finite, in row %d" % place[-2])
         return self.note(float(apart[place]), bound,
                          where % place[-2] if "%d" in where else where)
 
@@ -138,11 +140,17 @@ class Subject:
         return value.detach().numpy() if hasattr(value, "detach") else np.asarray(value)
 
     def __call__(self, *arrays, lengths=None):
-        """y as an array of its own."""
+        """y as an array of its own, which must be like the last argument."""
         dtype = np.dtype(arrays[0].dtype).type
         keywords = {} if lengths is None else {"lengths": self.wrap(lengths)}
-        return np.array(self.unwrap(self.of_dtype(dtype)(
+        y = np.array(self.unwrap(self.of_dtype(dtype)(
             *[self.wrap(a.copy()) for a in arrays], **keywords)))
+        if y.dtype.kind != "f":
+            raise Error("the result is of the type %s; give numbers with a fraction" % y.dtype)
+        if y.shape != arrays[-1].shape:
+            raise Error("the result has the shape %s; give %s" % (list(y.shape),
+                                                                  list(arrays[-1].shape)))
+        return y
 
 
 class Verifier:
@@ -258,7 +266,11 @@ class Verifier:
         """Gradients of the sum of dy·f as f's side has them."""
         if self.gradient:
             given = self.gradient(*arrays, dy)
-            return [np.asarray(g) for g in (given if isinstance(given, tuple) else (given,))]
+            given = [np.asarray(g) for g in (given if isinstance(given, tuple) else (given,))]
+            if [g.shape for g in given] != [a.shape for a in arrays]:
+                raise Error("gradient gives the shapes %s; give %s" % (
+                    [list(g.shape) for g in given], [list(a.shape) for a in arrays]))
+            return given
         tensors = [self.subject.wrap(a).requires_grad_() for a in arrays]
         y = self.subject.of_dtype(np.float64)(*tensors)
         y = y[0] if isinstance(y, tuple) else y
@@ -307,7 +319,11 @@ def verify_callable(f, claims=None, inputs="x", step=None, gradient=None, framew
     """
     if inputs not in ("x", "qkv"):
         raise Error('inputs is %r; give "x" or "qkv"' % (inputs,))
+    if framework not in (None, "numpy", "torch"):
+        raise Error('framework is %r; give "numpy", "torch" or None' % (framework,))
     claims = [claims] if isinstance(claims, str) else claims
+    if claims is not None and not claims:
+        raise Error("claims is empty: name one, or give None for the usual ones")
     for claim in claims or ():
         if claim not in CLAIMS:
             raise Error("there is no claim %r; choose from %s" % (claim, ", ".join(CLAIMS)))
@@ -321,6 +337,8 @@ def verify_callable(f, claims=None, inputs="x", step=None, gradient=None, framew
         check = Check(claim)
         try:
             getattr(verifier, "check_" + claim)(check)
+        except Error as error:
+            check.fail(str(error))
         except Exception as exception:  # of f
             check.fail("f raised %s: %s" % (type(exception).__name__, exception))
         checks.append(check.result())

@@ -194,5 +194,36 @@ class Wrong(unittest.TestCase):
         self.assertIn("gradient", [c["claim"] for c in verify(good, inputs="qkv").checks])
 
 
+class Results(unittest.TestCase):
+    def failure(self, f, claim, **arguments):
+        proof = orthant.verify_callable(f, [claim], **arguments)
+        self.assertFalse(proof)
+        return proof.checks[0]["where"]
+
+    def test_results_of_another_form_prove_nothing(self):
+        for sentence, f in ((r"the shape \[1, 16\]; give", lambda x: x[0]),
+                            (r"the shape \[3, 2\]; give", lambda x: np.zeros((3, 2))),
+                            ("type int64", lambda x: x.astype(int)),
+                            ("type object", lambda x: None),
+                            ("type complex128", lambda x: x * 1j)):
+            for claim in ("causal", "permutation", "deterministic", "batch"):
+                self.assertRegex(self.failure(f, claim), sentence)
+
+    def test_results_that_are_not_finite_are_called_so(self):
+        for claim in ("causal", "batch", "permutation"):
+            self.assertRegex(self.failure(lambda x: x * np.nan, claim), "not finite, in row 0")
+
+    def test_gradients_of_another_form_are_refused(self):
+        for wrong in (lambda x, dy: 2.0, lambda x, dy: (dy, dy), lambda x, dy: None):
+            self.assertRegex(self.failure(lambda x: 2 * x, "gradient", gradient=wrong),
+                             "gradient gives the shapes")
+
+    def test_nothing_is_not_proved(self):
+        with self.assertRaisesRegex(orthant.Error, "claims is empty"):
+            orthant.verify_callable(lambda x: x, [])
+        with self.assertRaisesRegex(orthant.Error, "framework is 'jax'"):
+            orthant.verify_callable(lambda x: x, framework="jax")
+
+
 if __name__ == "__main__":
     unittest.main()
