@@ -9,12 +9,18 @@ import re
 import signal
 import sys
 import threading
+from typing import Any, Mapping, Sequence, Union
 
 import numpy as np
 
 from . import _binding as binding
 
 logger = logging.getLogger("orthant")
+
+# Of the hints: a path, one or several files, what train and compare take as data.
+Path = Union[str, "os.PathLike[str]"]
+Files = Union[Path, Sequence[Path]]
+Data = Union[Path, Sequence[Path], Mapping[str, Any], None]
 
 
 class Error(Exception):

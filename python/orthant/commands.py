@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands without a run: attentions, tasks, the machine, models of other programs."""
 import ctypes
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 
 from . import _binding as binding
-from ._library import (Context, Error, library, optional_bytes, rename_short, split_settings,
-                       text_array, text_bytes)
+from ._library import (Context, Error, Path, library, optional_bytes, rename_short,
+                       split_settings, text_array, text_bytes)
+
+if TYPE_CHECKING:
+    from .runs import Run
 
 SHORT = {"attention": "model.attention", "task": "data.task", "preset": "model.preset",
          "init": "train.init", "metric": "compare.metric"}
@@ -33,7 +37,7 @@ def open_command(options, config=None, progress=None):
     return context
 
 
-def list(what="attentions"):
+def list(what: str = "attentions") -> Any:
     """The mechanisms ("attentions"), the values of data.task ("tasks"), the synthetic data sets
     ("data") or the options ("options"), each a dict."""
     if what == "options":
@@ -46,7 +50,7 @@ def list(what="attentions"):
     return found if isinstance(found, (tuple, type([]))) else found.get(what, found)
 
 
-def options():
+def options() -> List[Dict[str, Any]]:
     """Every option: key, kind, default, choices, range and help."""
     kinds = ["int", "real", "bool", "text", "choice"]
     rows, option = [], binding.oa_option()
@@ -62,7 +66,7 @@ def options():
     return rows
 
 
-def explain(spec, as_json=False, **options):
+def explain(spec: str, as_json: bool = False, **options: Any) -> Any:
     """Formulas, parameters, FLOPs, modes, caveats and citation of an attention in the shape of the
     options model.*, as text, or as a dict with as_json=True."""
     with open_command(options, progress=False) as context:
@@ -72,7 +76,7 @@ def explain(spec, as_json=False, **options):
         return Text(context.text_of("oa_explain", *arguments, as_json=False))
 
 
-def verify(spec=None, quick=True, **settings):
+def verify(spec: Optional[str] = None, quick: bool = True, **settings: Any) -> Dict[str, Any]:
     """Checks on this machine that an attention (None: every mechanism) is computed correctly. The
     dict of 'orthant verify --json'; its "failures" are empty where all checks passed."""
     with open_command(settings) as context:
@@ -80,7 +84,7 @@ def verify(spec=None, quick=True, **settings):
                                int(quick), accept=(binding.OA_DISPROVED,))
 
 
-def plan(attentions=(), **options):
+def plan(attentions: Union[str, Iterable[str]] = (), **options: Any) -> Dict[str, Any]:
     """Parameters, FLOPs, memory and estimated time of a training, without doing it."""
     config = options.pop("config", None)
     attentions = [attentions] if isinstance(attentions, str) else attentions
@@ -89,13 +93,13 @@ def plan(attentions=(), **options):
         return context.json_of("oa_plan_training", context.config, array, count)
 
 
-def doctor(**settings):
+def doctor(**settings: Any) -> Dict[str, Any]:
     """Processor, kernels in use and why others are not, libraries, threads, memory."""
     with open_command(settings) as context:
         return context.json_of("oa_doctor", context.handle)
 
 
-def import_hf(folder, out, **settings):
+def import_hf(folder: Path, out: Path, **settings: Any) -> "Run":
     """A Hugging Face model (its folder, or a GGUF file) as a run in `out`; returns the Run."""
     from .runs import Run
     with open_command(settings) as context:
@@ -104,7 +108,7 @@ def import_hf(folder, out, **settings):
     return Run(out)
 
 
-def export_hf(run, out, **settings):
+def export_hf(run: Path, out: Path, **settings: Any) -> Path:
     """A run as the folder of a Hugging Face model in `out`; returns that folder."""
     with open_command(settings) as context:
         context.json_of("oa_export", context.handle, text_bytes(run, "run"),
@@ -112,7 +116,7 @@ def export_hf(run, out, **settings):
     return out
 
 
-def swap(run, attention, out, **settings):
+def swap(run: Path, attention: str, out: Path, **settings: Any) -> "Run":
     """A run with the weights of `run` and another attention, in `out`; returns the Run."""
     from .runs import Run
     with open_command(settings) as context:

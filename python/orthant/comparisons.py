@@ -3,10 +3,11 @@
 import csv
 import ctypes
 import os
+from typing import Any, Dict, Iterable, List, Optional, Union
 
 from . import _binding as binding
-from ._library import (Error, library, optional_bytes, read_json, rename_short, text_array,
-                       text_bytes)
+from ._library import (Data, Error, Path, library, optional_bytes, read_json, rename_short,
+                       text_array, text_bytes)
 from .commands import open_command
 from .display import Page, Picture, table, temporary_folder
 from .runs import Run, data_options
@@ -18,7 +19,9 @@ COMPARED = {name: "compare." + name for name in
 USUAL = ["softmax", "orthogonal", "random", "fixed-random", "dense", "random + softmax"]
 
 
-def compare(data=None, attentions=None, out="comparison", overwrite=False, config=None, **options):
+def compare(data: Data = None, attentions: Union[str, Iterable[str], None] = None,
+            out: Path = "comparison", overwrite: bool = False, config: Optional[Path] = None,
+            **options: Any) -> "Comparison":
     """Trains each attention with each seed under one budget and tests the differences; returns the
     Comparison. The folder `out` of an interrupted comparison, or with fewer seeds or attentions, is
     continued.
@@ -40,8 +43,10 @@ def compare(data=None, attentions=None, out="comparison", overwrite=False, confi
     return Comparison(out, text)
 
 
-def judge(runs, system=None, seed=None, step=None, metric=None, at=None, better=None, level=0.05,
-          unpaired=False, out=None, **options):
+def judge(runs: Any, system: Optional[str] = None, seed: Optional[str] = None,
+          step: Optional[str] = None, metric: Optional[str] = None,
+          at: Union[str, int, None] = None, better: Optional[str] = None, level: float = 0.05,
+          unpaired: bool = False, out: Optional[Path] = None, **options: Any) -> "Comparison":
     """Judges the runs of other programs as compare judges its own; returns the Comparison.
 
     runs: a DataFrame, a list of dicts, a file of CSV, TSV or JSON, a folder of TensorBoard's event
@@ -97,7 +102,7 @@ def run_files(runs):
 class Comparison(os.PathLike):
     """A finished comparison in a folder. results: its results.json (docs/results.md)."""
 
-    def __init__(self, folder, text=""):
+    def __init__(self, folder: Path, text: str = "") -> None:
         self.folder, self.text = os.fspath(folder), text
         path = os.path.join(self.folder, "results.json")
         if not os.path.exists(path):
@@ -105,45 +110,45 @@ class Comparison(os.PathLike):
                         binding.OA_IO)
         self.results = read_json(path)
 
-    def __fspath__(self):
+    def __fspath__(self) -> str:
         return self.folder
 
     def __repr__(self):
         return self.text or "orthant.Comparison(%r)" % self.folder
 
     @property
-    def entries(self):
+    def entries(self) -> List[Dict[str, Any]]:
         """The attentions as results.json has them, the best first."""
         return [self.results["entries"][i] for i in self.results["order"]]
 
     @property
-    def rows(self):
+    def rows(self) -> List[Dict[str, Any]]:
         """A dict for each attention, the best first; loss and interval in the unit of results."""
         family = (self.results.get("family") or {}).get("kind")
         against = {"baseline": "baseline", "uniform": "floor"}.get(family)
         return [row_of(entry, against) for entry in self.entries]
 
     @property
-    def table(self):
+    def table(self) -> Any:
         """rows as a DataFrame, without pandas as a list of dicts."""
         return table(self.rows)
 
     @property
-    def verdicts(self):
+    def verdicts(self) -> Dict[str, str]:
         """The verdict of each attention by its name."""
         return {name_of(e): e["statistics"]["verdict_text"] for e in self.entries}
 
     @property
-    def conclusion(self):
+    def conclusion(self) -> str:
         return self.results["conclusion"]
 
     @property
-    def recommendation(self):
+    def recommendation(self) -> Optional[str]:
         """The sentence on what to do; None where there is none."""
         return (self.results.get("recommendation") or {}).get("text")
 
     @property
-    def runs(self):
+    def runs(self) -> List[Run]:
         """The folders of the runs that are there, as Run."""
         found = []
         for folder, names, files in os.walk(self.folder):
@@ -152,11 +157,11 @@ class Comparison(os.PathLike):
                 found.append(Run(folder))
         return found
 
-    def report(self):
+    def report(self) -> Page:
         """The page with everything, which a notebook shows."""
         return Page(os.path.join(self.folder, "report.html"))
 
-    def plot(self, axes=None):
+    def plot(self, axes: Any = None) -> Any:
         """The picture of the report; with axes of matplotlib, the differences and their intervals
         drawn there, and the axes."""
         if axes is None:
@@ -196,6 +201,6 @@ def row_of(entry, against):
             "trainable": entry["trainable"]}
 
 
-def load(folder):
+def load(folder: Path) -> Union[Run, Comparison]:
     """The Run or the Comparison in a folder."""
     return (Comparison if os.path.exists(os.path.join(folder, "results.json")) else Run)(folder)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files for and of models: data sets, corpora, tokenizers, scores of outputs."""
 import ctypes
+from typing import Any, Dict, List, Sequence, Union
 
 from . import _binding as binding
-from ._library import (content_bytes, fill_request, int32_array, split_settings,
+from ._library import (Files, Path, content_bytes, fill_request, int32_array, split_settings,
                        text_array, text_bytes)
 from .commands import open_command
 
@@ -15,7 +16,8 @@ def joined(files):
     return text_bytes(files, "files")
 
 
-def score(reference, hypothesis, metric="bleu", **arguments):
+def score(reference: Files, hypothesis: Files, metric: Union[str, Sequence[str]] = "bleu",
+          **arguments: Any) -> Any:
     """Scores of files against references, of each line, as 'orthant score --json' prints them.
 
     reference, hypothesis: a file or several; metric: one or several of bleu, chrf, ter, rouge,
@@ -35,7 +37,7 @@ def score(reference, hypothesis, metric="bleu", **arguments):
         return context.json_of("oa_score", context.handle, ctypes.byref(request))
 
 
-def make_data(task, out, **arguments):
+def make_data(task: str, out: Path, **arguments: Any) -> Dict[str, Any]:
     """Writes a synthetic data set (orthant.list("data")) into the folder `out`; returns its
     data.json. Keywords: fields of struct oa_data_request, such as train=10000, seed=1."""
     settings = split_settings(arguments)
@@ -45,7 +47,7 @@ def make_data(task, out, **arguments):
                                text_bytes(out, "out"))
 
 
-def pack(files, tokenizer, out, **arguments):
+def pack(files: Files, tokenizer: Path, out: Path, **arguments: Any) -> Dict[str, Any]:
     """Packs text files into a corpus in the folder `out`, for train. Keywords: documents, column,
     end, shard_tokens, as struct oa_pack_files has them."""
     settings = split_settings(arguments)
@@ -56,14 +58,14 @@ def pack(files, tokenizer, out, **arguments):
                                text_bytes(out, "out"))
 
 
-def make_tokenizer(kind, files, out, **settings):
+def make_tokenizer(kind: str, files: Files, out: Path, **settings: Any) -> Dict[str, Any]:
     """Trains a tokenizer ("char", "byte", "bpe:N", "word:N") and writes it as tokenizer.json."""
     with open_command(settings) as context:
         return context.json_of("oa_tokenizer_make", context.handle, text_bytes(kind, "kind"),
                                joined(files), text_bytes(out, "out"))
 
 
-def encode(tokenizer, text):
+def encode(tokenizer: Path, text: Union[str, bytes]) -> List[int]:
     """Token ids of a text by a tokenizer.json."""
     data = content_bytes(text)
     with open_command({}) as context:
@@ -72,7 +74,7 @@ def encode(tokenizer, text):
     return [int(number) for number in ids.split()]
 
 
-def decode(tokenizer, ids):
+def decode(tokenizer: Path, ids: Any) -> str:
     """The text of token ids."""
     ids = int32_array(ids, "ids")
     array = (ctypes.c_int32 * max(len(ids), 1))(*ids)

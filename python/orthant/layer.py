@@ -6,6 +6,7 @@ import os
 import threading
 import weakref
 from types import MappingProxyType
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
@@ -100,8 +101,10 @@ class Layer:
     The arrays are the memory of the layer: after writing into them call changed().
     """
 
-    def __init__(self, spec, width, heads, context, causal=False, cross=False, bias=False,
-                 memory_context=0, dtype=np.float32, seed=1, threads=0, isa=None, device=None):
+    def __init__(self, spec: str, width: int, heads: int, context: int, causal: bool = False,
+                 cross: bool = False, bias: bool = False, memory_context: int = 0,
+                 dtype: Any = np.float32, seed: int = 1, threads: int = 0,
+                 isa: Optional[str] = None, device: Optional[str] = None) -> None:
         dtype = np.dtype(dtype)
         if dtype not in (np.float32, np.float64):
             raise Error("the dtype of a layer is %s; choose float32 or float64" % dtype)
@@ -150,12 +153,12 @@ class Layer:
             raise Error("this layer was opened before a fork, whose threads are not in this "
                         "process: open it here", binding.OA_UNSUPPORTED)
 
-    def changed(self):
+    def changed(self) -> None:
         """To be called after parameters were written."""
         with self.context.lock:
             library.oa_attention_changed(self.handle.value)
 
-    def zero_gradients(self):
+    def zero_gradients(self) -> None:
         with self.context.lock:
             library.oa_attention_zero_gradients(self.handle.value)
 
@@ -191,7 +194,8 @@ class Layer:
             lengths.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)))
         return given, (x, memory, lengths)
 
-    def forward(self, x, memory=None, lengths=None, into=None):
+    def forward(self, x: Any, memory: Any = None, lengths: Any = None,
+                into: Optional[Pass] = None) -> Tuple[np.ndarray, Pass]:
         """y [batch, tokens, width] of x, and the Pass for backward (`into`: this one, again).
         lengths [batch]: without padding, of the memory in cross-attention, else of x."""
         given, arrays = self._input(x, memory, lengths)
@@ -204,12 +208,12 @@ class Layer:
                                                                  address(y)))
         return y, p
 
-    def __call__(self, x, memory=None, lengths=None):
+    def __call__(self, x: Any, memory: Any = None, lengths: Any = None) -> np.ndarray:
         y, p = self.forward(x, memory, lengths)
         self.release(p)
         return y
 
-    def backward(self, p, dy):
+    def backward(self, p: Pass, dy: Any) -> Tuple[np.ndarray, Optional[np.ndarray]]:
         """(dx, dmemory) of a Pass from dy; gradients of parameters are added to `gradients`. A pass
         has one backward call."""
         self.check_process()
@@ -226,11 +230,11 @@ class Layer:
                                                                   address(dx), address(dmemory)))
         return dx, dmemory
 
-    def release(self, p):
+    def release(self, p: Pass) -> None:
         """A pass that is not needed any more; the next forward call uses its memory."""
         self._spare.append(p)
 
-    def decode(self):
+    def decode(self) -> "Decoding":
         """A state that reads one sequence token by token (a causal layer, or cross-attention)."""
         return Decoding(self)
 
@@ -244,7 +248,7 @@ class Decoding:
         self.handle = layer.handle.open(library.oa_attention_state_open,
                                         library.oa_attention_state_close, self)
 
-    def step(self, x, memory=None, lengths=None):
+    def step(self, x: Any, memory: Any = None, lengths: Any = None) -> np.ndarray:
         given, arrays = self.layer._input(x, memory, lengths)
         y = np.empty(arrays[0].shape, self.layer.dtype)
         with self.layer.context.lock:
@@ -252,6 +256,6 @@ class Decoding:
                                                                address(y)))
         return y
 
-    def reset(self):
+    def reset(self) -> None:
         with self.layer.context.lock:
             library.oa_attention_state_reset(self.handle)

@@ -4,18 +4,20 @@ import builtins
 import ctypes
 import json
 import os
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _binding as binding
-from ._library import (Error, content_bytes, library, optional_bytes, read_json, rename_short,
-                       text_array, text_bytes)
+from ._library import (Data, Error, Path, content_bytes, library, optional_bytes, read_json,
+                       rename_short, text_array, text_bytes)
 from .commands import open_command
-from .display import Page, table
+from .display import Inspection, Page, table, temporary_folder
 
 GENERATE = {name: "generate." + name for name in ("tokens", "samples", "seed", "temperature",
                                                   "top_k", "top_p")}
 DECODE = {"beam": "decode.beam"}
+Lines = Union[str, bytes, Iterable[Union[str, bytes]]]
 
 
 def data_options(data):
@@ -25,8 +27,9 @@ def data_options(data):
     return {"data": dict(data) if isinstance(data, dict) else {"train": data}}
 
 
-def train(data=None, out="run", attention=None, resume=False, overwrite=False, config=None,
-          **options):
+def train(data: Data = None, out: Path = "run", attention: Optional[str] = None,
+          resume: bool = False, overwrite: bool = False, config: Optional[Path] = None,
+          **options: Any) -> "Run":
     """Trains a model into the folder `out`; returns the Run.
 
     data: text files, or {"train": …, "valid": …, "test": …}. Other keywords are options of the
@@ -53,7 +56,8 @@ def train(data=None, out="run", attention=None, resume=False, overwrite=False, c
     return Run(out, scores)
 
 
-def distil(teacher, student, out, config=None, **options):
+def distil(teacher: Path, student: str, out: Path, config: Optional[Path] = None,
+           **options: Any) -> "Run":
     """Trains a run with the attention `student` on the outputs of the run `teacher`."""
     options["attention"] = student
     with open_command(options, config) as context:
@@ -92,7 +96,7 @@ class Run(os.PathLike):
     """A trained model in a folder. scores: what training printed, of a run trained here; config:
     its config.json, with all options in config["options"]."""
 
-    def __init__(self, folder, scores=None):
+    def __init__(self, folder: Path, scores: Optional[Dict[str, Any]] = None) -> None:
         self.folder, self.scores = os.fspath(folder), scores
         path = os.path.join(self.folder, "config.json")
         if not os.path.exists(path):
@@ -100,7 +104,7 @@ class Run(os.PathLike):
                         binding.OA_IO)
         self.config = read_json(path)
 
-    def __fspath__(self):
+    def __fspath__(self) -> str:
         return self.folder
 
     def __repr__(self):
@@ -108,17 +112,18 @@ class Run(os.PathLike):
         return "orthant.Run(%r%s)" % (self.folder, "" if loss is None else ", loss=%.4f" % loss)
 
     @property
-    def attention(self):
+    def attention(self) -> str:
         return self.config["options"]["model"]["attention"]
 
     @property
-    def log(self):
+    def log(self) -> Any:
         """The lines of log.jsonl as a DataFrame, without pandas as a list of dicts."""
         path = os.path.join(self.folder, "log.jsonl")
         with open(path, encoding="utf-8") as file:
             return table([json.loads(line) for line in file if line.strip()])
 
-    def generate(self, prompt=None, stop=(), **options):
+    def generate(self, prompt: Union[str, bytes, None] = None, stop: Union[str, Iterable[str]] = (),
+                 **options: Any) -> Union[str, List[str]]:
         """A text that continues a prompt; a list of texts where samples > 1. Keywords: tokens,
         samples, seed, temperature, top_k, top_p."""
         stop = [stop] if isinstance(stop, str) else stop
@@ -132,7 +137,8 @@ class Run(os.PathLike):
         texts = [sample["text"] for sample in found["samples"]]
         return texts[0] if len(texts) == 1 else texts
 
-    def eval(self, data=None, columns=None, unknown_labels=None, **settings):
+    def eval(self, data: Union[Path, Sequence[Path], None] = None, columns: Optional[str] = None,
+             unknown_labels: Optional[str] = None, **settings: Any) -> Dict[str, Any]:
         """The metrics of the task on files, by default on the test data of the run, else on its
         validation data; a dict."""
         data = ",".join(map(os.fspath, data)) if isinstance(data, (list, tuple)) else data
@@ -144,7 +150,7 @@ class Run(os.PathLike):
             return context.json_of("oa_eval", context.handle, text_bytes(self.folder),
                                    ctypes.byref(request), None)
 
-    def score(self, text, **settings):
+    def score(self, text: Union[str, bytes], **settings: Any) -> np.ndarray:
         """Negative log-likelihoods in nats, float64 [tokens - 1], of all tokens of a text but the
         first; of a language model."""
         with open_command(settings, progress=False) as context:
@@ -162,7 +168,8 @@ class Run(os.PathLike):
                 library.oa_language_model_close(model)
         return nats
 
-    def translate(self, lines, best=0, scores=False, alignment=False, **options):
+    def translate(self, lines: Lines, best: int = 0, scores: bool = False, alignment: bool = False,
+                  **options: Any) -> Union[str, List[str]]:
         """Translates or summarizes one line or an iterable of them; as 'orthant translate' prints
         them. Keywords: beam, decode__…"""
         one = isinstance(lines, (str, bytes))
@@ -180,7 +187,8 @@ class Run(os.PathLike):
         answers = text.split("\n")[:-1]
         return answers[0] if one and len(answers) == 1 else answers
 
-    def classify(self, lines=None, data=None, columns=None, scores=False, **settings):
+    def classify(self, lines: Optional[Lines] = None, data: Optional[Path] = None,
+                 columns: Optional[str] = None, scores: bool = False, **settings: Any) -> Any:
         """The label (and scores), or the number, of each line: dicts {"line", "label", "scores"} or
         {"line", "number"}. data: files instead of lines."""
         one = isinstance(lines, (str, bytes))
@@ -195,11 +203,11 @@ class Run(os.PathLike):
         answers = [json.loads(line) for line in text.splitlines()]
         return answers[0] if one else answers
 
-    def inspect(self, text, target=None, page=None, **settings):
+    def inspect(self, text: Union[str, bytes], target: Union[str, bytes, None] = None,
+                page: Optional[Path] = None, **settings: Any) -> Inspection:
         """Attention maps of every layer and head on a text, with entropy, distance and the nearest
         fixed attention: the dict of 'orthant inspect --json', which a notebook shows as the page.
         page: where the HTML is written too."""
-        from .display import Inspection, temporary_folder
         data = content_bytes(text)
         other = None if target is None else content_bytes(target, "target")
         page = page or os.path.join(temporary_folder(), "inspect.html")

@@ -5,7 +5,7 @@ import itertools
 import json
 import os
 import weakref
-from typing import List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -177,12 +177,14 @@ class Attention(nn.Module):
 
     Parameters and buffers (what is frozen) have the names of the attention language, which are
     those of model.safetensors too; their memory is that of the library as long as nobody moves it.
-    float32 and float64 on the processor; not differentiable twice. seed: of the initial values, None:
-    drawn from the generator of PyTorch. One operation for torch.compile and torch.export.
+    float32 and float64 on the processor; not differentiable twice. seed: of the initial values,
+    None: from the generator of PyTorch. One operation for torch.compile and torch.export.
     """
 
-    def __init__(self, spec, width, heads, context, causal=False, cross=False, bias=False,
-                 memory_context=0, dtype=None, seed=None, threads=0):
+    def __init__(self, spec: str, width: int, heads: int, context: int, causal: bool = False,
+                 cross: bool = False, bias: bool = False, memory_context: int = 0,
+                 dtype: Optional[torch.dtype] = None, seed: Optional[int] = None,
+                 threads: int = 0) -> None:
         super().__init__()
         dtype = dtype or torch.get_default_dtype()
         seed = int(torch.randint(2**53, (), device="cpu")) if seed is None else seed
@@ -239,7 +241,7 @@ class Attention(nn.Module):
     def _weights(self):
         return self._tensors(self._trained) + self._tensors(self._frozen)
 
-    def forward(self, x: Tensor, memory: Optional[Tensor] = None, lengths=None) -> Tensor:
+    def forward(self, x: Tensor, memory: Optional[Tensor] = None, lengths: Any = None) -> Tensor:
         weights = self._weights()
         some = weights[0]
         if torch.is_autocast_enabled("cpu"):  # computed in the precision of the parameters
@@ -256,7 +258,7 @@ class Attention(nn.Module):
             lengths = lengths.detach().cpu().numpy()
         return _Attend.apply(x, memory, lengths, self._form, *weights)
 
-    def decode(self):
+    def decode(self) -> Callable[..., Tensor]:
         """A function of the next tokens [1, n, width] of one sequence that gives their rows of y,
         without gradients, with the parameters of this moment."""
         layer, weights = _open(self._form, self._weights()[0].dtype), self._weights()

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import sys
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -35,17 +36,17 @@ class Proof:
         self.checks = checks
 
     @property
-    def failures(self):
+    def failures(self) -> List[Dict[str, Any]]:
         return [check for check in self.checks if not check["passed"]]
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         return not self.failures
 
     def __bool__(self):
         return self.passed
 
-    def require(self):
+    def require(self) -> "Proof":
         """Raises the failures as an Error of the kind DISPROVED; returns the proof otherwise."""
         if self.failures:
             raise Error("; ".join("%(claim)s: %(where)s" % check for check in self.failures),
@@ -303,8 +304,11 @@ class Verifier:
                    % (i, at, theirs, numeric))
 
 
-def verify_callable(f, claims=None, inputs="x", step=None, gradient=None, framework=None, batch=3,
-                    tokens=(1, 2, 7, 12), width=16, heads=2, seed=0):
+def verify_callable(f: Callable[..., Any], claims: Union[str, Sequence[str], None] = None,
+                    inputs: str = "x", step: Optional[Callable[..., Any]] = None,
+                    gradient: Optional[Callable[..., Any]] = None, framework: Optional[str] = None,
+                    batch: int = 3, tokens: Sequence[int] = (1, 2, 7, 12), width: int = 16,
+                    heads: int = 2, seed: int = 0) -> Proof:
     """Checks claims about an attention of NumPy or PyTorch by running it; returns a Proof.
 
     f(x [batch, tokens, width]) or, with inputs="qkv", f(q, k, v), each [batch, heads, tokens,
