@@ -497,7 +497,8 @@ static enum oa_error make_comparison(struct observed *d, struct oa_comparison *o
     struct oa_observations *o = d->from;
     bool higher;
     if (!o->count)
-        return oa_fail(o->context, OA_FORMAT, "no values of %s were found", o->metric);
+        return oa_fail(o->context, OA_FORMAT, "no values of %s were found",
+                       o->metric ? o->metric : "a metric");
     OA_TRY(find_direction(o, &higher));
     OA_TRY(number_unlabelled(o, &d->labelled, &d->steps));
     if (!d->steps && o->request->at)
