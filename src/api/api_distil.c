@@ -138,6 +138,8 @@ static enum oa_error distil_run_part(struct distilling *d, enum distil_part part
                     "data.valid_fraction above 0");
     if (e == OA_OK)
         e = oa_plan_workload(d->c, o, &w, &d->plan[part]);
+    if (e == OA_OK && part == TEACHER) /* what the last part refuses, hours before it begins */
+        e = oa_plan_workload(d->c, &d->part[OUTPUT], &w, &d->plan[OUTPUT]);
     if (e == OA_OK) {
         distil_log_plan(d, part);
         d->unit = w.task->measures ? w.task->measures->unit : "nats a token";

@@ -58,6 +58,9 @@ same d/model.safetensors f/model.safetensors
 
 # A part of the model, and what is refused.
 expect 0 distil --config distil.yaml --teacher teacher --student "hedgehog ; softmax" --train.only "*.0.attention.*" --out part --quiet
+expect 2 distil --config distil.yaml --teacher teacher --student "hedgehog ; softmax" --train.only "*.atention.*" --out x --quiet
+says err 'train.only: no parameter has a name like'
+[ ! -e x ] || fail "a wrong train.only was noticed after the first stage"
 expect 1 distil --config distil.yaml --teacher nowhere --student hedgehog --out x
 says err 'nowhere'
 expect 2 distil --config distil.yaml --teacher teacher --student softmax --out x
