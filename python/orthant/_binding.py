@@ -102,6 +102,18 @@ class oa_eval_request(Structure):
         ('files', c_char_p),
         ('columns', c_char_p),
         ('unknown_labels', c_char_p),
+        ('stride', c_long),
+        ('context', c_long),
+        ('reserved', c_long * 2),
+    ]
+
+
+class oa_eval_choices_request(Structure):
+    _fields_ = [
+        ('pairs', c_char_p),
+        ('choices', c_char_p),
+        ('prefix', c_char_p),
+        ('details', c_char_p),
         ('reserved', c_long * 4),
     ]
 
@@ -314,6 +326,21 @@ class oa_inspect_request(Structure):
     ]
 
 
+class oa_serve_request(Structure):
+    _fields_ = [
+        ('folder', POINTER(c_char_p)),
+        ('folders', c_int),
+        ('host', c_char_p),
+        ('port', c_int),
+        ('key_file', c_char_p),
+        ('sequences', c_int),
+        ('connections', c_long),
+        ('body', c_long),
+        ('timeout', c_double),
+        ('reserved', c_long * 4),
+    ]
+
+
 class oa_evidence_request(Structure):
     _fields_ = [
         ('name', POINTER(c_char_p)),
@@ -462,6 +489,12 @@ FUNCTIONS = {
         c_char_p,
         POINTER(oa_eval_request),
         POINTER(oa_scores),
+        POINTER(oa_output),
+    ]),
+    'oa_eval_choices': (c_int, [
+        c_void_p,
+        c_char_p,
+        POINTER(oa_eval_choices_request),
         POINTER(oa_output),
     ]),
     'oa_compare': (c_int, [

@@ -50,12 +50,15 @@ done
 done_well forward imported --in "$model/expect.safetensors" --out logits.safetensors
 done_well distil $small --teacher run --student local --distil.attention_steps 2 --out taught
 done_well doctor
+expect 2 serve run --no-such-option
+expect 0 serve --help
+tried="$tried serve" # it runs until it is stopped: cli_serve
 done_well completion bash
 done_well man train
 "$orthant" --help | sed -n '/^Commands/,/^Options/s/^  \([a-z]*\) .*/\1/p' >commands
 for command in $(cat commands); do
     case " $tried " in *" $command "*) ;; *) fail "$command was not tried" ;; esac
-    [ "$command" = judge ] || # its words are files
+    [ "$command" = judge ] || [ "$command" = serve ] || # their words are files and runs
         expect 2 "$command" some words that nobody expects
 done
 
@@ -75,7 +78,7 @@ for words in "train $small --data.train nowhere.txt --out x" \
     "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" \
     "attend softmax --in nowhere --out x" "import nowhere --out x" "export nowhere --out x" \
     "swap nowhere --attention softmax --out x" "distil $small --teacher nowhere --student local --out x" \
-    "forward run --in nowhere --out x" "judge nowhere.csv" "man --out no/such/folder"; do
+    "forward run --in nowhere --out x" "judge nowhere.csv" "serve nowhere" "man --out no/such/folder"; do
     expect 1 $words
     says err '^orthant: '
     [ ! -s out ] || fail "orthant $words printed results"
@@ -85,7 +88,7 @@ for words in "train $small --model.attention sofmax --out x" "plan $small --atte
     "explain sofmax" "attend sofmax --in $golden --out x" "bench --attention sofmax --lengths 16" \
     "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "classify run" "classify written" "compare $small --seeds 0 --out x" \
     "train $small --model.heads 3 --out x" "plan $small --model.heads 3" "bench --attention softmax --lengths 16 --width 32 --heads 3" "explain softmax --model.width 32 --model.heads 3" \
-    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "import nowhere" "export run" "swap run --out x" "swap run --attention sofmax --out x" "distil $small --teacher run --out x" "distil $small --teacher run --student sofmax --out x" "forward run" "judge" "judge text.txt --level 1"; do
+    "compare $small --model.heads 3 --attention softmax --out x" "theory --model.width 33 --model.heads 2" "import nowhere" "export run" "swap run --out x" "swap run --attention sofmax --out x" "distil $small --teacher run --out x" "distil $small --teacher run --student sofmax --out x" "forward run" "judge" "serve" "judge text.txt --level 1"; do
     expect 2 $words
     says err '^orthant: '
 done
