@@ -72,6 +72,7 @@ refused lm text.txt "softmax ; performer(kernel=favor++)" 'performer(kernel=favo
 refused classify rows.tsv "pattern(previous, unit=word):1 | softmax" 'pattern(unit=word)'
 
 python=${ORTHANT_TORCH_PYTHON:-python3}
+command -v "$python" >/dev/null || { echo "there is no $python to compare logits with"; exit 77; }
 status=0
 "$python" "$source/tools/check_export.py" "$orthant" --quick >checked 2>checked.err || status=$?
 if [ $status -eq 77 ]; then
