@@ -131,19 +131,28 @@ static json_t *integers_json(const int *x, int n)
     return list;
 }
 
+/* The number of the most likely choice; null: it is not the only one. */
+static json_t *sole_answer_json(const double *score, int n)
+{
+    int best = (int)oa_likeliest(score, n), as_likely = 0;
+    for (int i = 0; i < n; i++)
+        as_likely += score[i] == score[best];
+    return as_likely == 1 ? json_integer(best) : json_null();
+}
+
 static void add_choice_details(struct choice_eval *x, const struct oa_question *q)
 {
     if (!x->r->details)
         return;
     json_t *file = oa_json_name(x->t.context, oa_questions_file(&x->questions, q->file));
     oa_json_line(&x->details,
-                 json_pack("{s:o, s:I, s:i, s:o, s:o, s:o, s:i, s:i}", "file", file, "line",
+                 json_pack("{s:o, s:I, s:i, s:o, s:o, s:o, s:o, s:o}", "file", file, "line",
                            (json_int_t)q->line, "label", q->label, "log_probabilities",
                            numbers_json(x->score[0] + q->first, q->count), "tokens",
                            integers_json(x->tokens + q->first, q->count), "bytes",
                            integers_json(x->bytes + q->first, q->count), "answer",
-                           (int)oa_likeliest(x->score[0] + q->first, q->count), "byte_answer",
-                           (int)oa_likeliest(x->score[1] + q->first, q->count)));
+                           sole_answer_json(x->score[0] + q->first, q->count), "byte_answer",
+                           sole_answer_json(x->score[1] + q->first, q->count)));
 }
 
 static void tally_question(struct choice_tally *to, const struct oa_question *q,

@@ -97,6 +97,13 @@ enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_confi
     OA_TRY(oa_pretrained_find(in->context, asked.train_init, &start));
     oa_options_default(&t.from);
     OA_TRY(oa_config_load(in->context, start.config, &t.from, &t.form));
+    if (t.form.encoder && t.form.decoder && !(t.stacks & OA_STACK(OA_STACK_CROSS)) &&
+        !in->given.option[oa_option_number("data.task")])
+        return oa_fail(in->context, OA_ARGUMENT,
+                       "%s has the task %s, and a model of the task %s would leave its encoder "
+                       "behind: give --task %s, or --task %s to do that",
+                       asked.train_init, t.from.data_task, asked.data_task, t.from.data_task,
+                       asked.data_task);
     oa_text_init(&t.taken, in->context);
     enum oa_error e = take_options(&t);
     oa_text_free(&t.taken);

@@ -15,7 +15,7 @@ static enum oa_error read_texts(struct oa_served_model *m, const json_t *value, 
     *texts = pair ? 2 : 1;
     for (int i = 0; i < *texts; i++) {
         const json_t *one = pair ? json_array_get(value, (size_t)i) : value;
-        if (!json_is_string(one))
+        if (!json_is_string(one) || (pair && json_array_size(value) != 2))
             return oa_fail(m->model->context, OA_ARGUMENT, "input %zu must be %s", index,
                            pair ? "a pair of texts, [\"a\", \"b\"], in a list" : "a text");
         text[i] = (struct oa_input_text){ json_string_value(one), json_string_length(one) };
@@ -117,5 +117,5 @@ void oa_answer_classify(struct oa_server *s, struct oa_exchange *x, json_t *requ
     struct oa_served_model *m;
     json_t *data = json_array();
     enum oa_error e = classify_inputs(s, request, data, &m);
-    oa_inputs_reply(s, x, e, m, data);
+    oa_inputs_reply(s, x, e, m, data, 0);
 }

@@ -5,6 +5,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "tasks/tasks.h"
 
 #include <string.h>
 
@@ -39,11 +40,30 @@ static enum oa_error read_embedding_options(struct oa_server *s, const json_t *r
     return oa_inputs_check(s->context, request);
 }
 
+/* The source of an encoder-decoder, as `translate` reads it. */
+static enum oa_error encode_embedded_source(struct oa_served_model *m, const json_t *value,
+                                            const struct oa_task *task, struct oa_ids *out)
+{
+    struct oa_examples coded;
+    struct oa_example_layout layout = oa_example_layout_of(m->options, task);
+    const struct oa_input_text text = { json_string_value(value), json_string_length(value) };
+    layout.refuse_long = true;
+    enum oa_error e = oa_source_encode(m->tokenizer, &layout, "input", &text, 1, &coded);
+    for (size_t i = 0; e == OA_OK && i < (size_t)coded.source.start[1]; i++)
+        e = oa_ids_add(out, coded.source.ids[i]);
+    oa_examples_close(&coded);
+    return e;
+}
+
 static enum oa_error encode_input(struct oa_served_model *m, const json_t *value,
                                   struct oa_ids *out)
 {
     struct oa_ids plain;
     oa_context *c = m->model->context;
+    const struct oa_task *task = oa_task_find(m->options->data_task);
+    if (json_is_string(value) && task && task->layout && m->model->form.encoder &&
+        m->model->form.decoder)
+        return encode_embedded_source(m, value, task, out);
     long most = m->model->form.encoder && m->model->form.decoder
                     ? oa_model_source_context(m->options)
                     : m->options->model_context;
@@ -118,7 +138,7 @@ static json_t *embedding_json(const double *x, long n)
 }
 
 static enum oa_error embed_one(const struct embedding_options *o, const json_t *value, size_t index,
-                               json_t *data)
+                               json_t *data, long *tokens)
 {
     struct oa_ids ids;
     oa_context *c = o->model->model->context;
@@ -134,6 +154,7 @@ static enum oa_error embed_one(const struct embedding_options *o, const json_t *
             json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)index,
                       "embedding",
                       o->base64 ? base64_json(c, out, width) : embedding_json(out, width)));
+    *tokens += (long)ids.count;
     oa_ids_free(&ids);
     oa_free(out);
     return e;
@@ -143,8 +164,9 @@ void oa_answer_embeddings(struct oa_server *s, struct oa_exchange *x, json_t *re
 {
     struct embedding_options o = { 0 };
     json_t *data = json_array();
+    long tokens = 0;
     enum oa_error e = read_embedding_options(s, request, &o);
     for (size_t i = 0; e == OA_OK && i < oa_inputs_count(request); i++)
-        e = embed_one(&o, oa_inputs_at(request, i), i, data);
-    oa_inputs_reply(s, x, e, o.model, data);
+        e = embed_one(&o, oa_inputs_at(request, i), i, data, &tokens);
+    oa_inputs_reply(s, x, e, o.model, data, tokens);
 }

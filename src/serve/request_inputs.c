@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/request_inputs.h"
 
+#include "base/json_write.h"
+
 enum { MOST_INPUTS = 4096 };
 
 static bool has_several(const json_t *input)
@@ -33,13 +35,17 @@ const json_t *oa_inputs_at(const json_t *request, size_t i)
 }
 
 void oa_inputs_reply(struct oa_server *s, struct oa_exchange *x, enum oa_error e,
-                     const struct oa_served_model *m, json_t *data)
+                     const struct oa_served_model *m, json_t *data, long tokens)
 {
     if (e != OA_OK) {
         json_decref(data);
         oa_reply_failure(s, x);
         return;
     }
-    oa_reply_json(s, x,
-                  json_pack("{s:s, s:s, s:o}", "object", "list", "model", m->name, "data", data));
+    json_t *root = json_pack("{s:s, s:s, s:o}", "object", "list", "model", m->name, "data", data);
+    if (tokens)
+        oa_json_set(s->context, root, "usage",
+                    json_pack("{s:I, s:I}", "prompt_tokens", (json_int_t)tokens, "total_tokens",
+                              (json_int_t)tokens));
+    oa_reply_json(s, x, root);
 }

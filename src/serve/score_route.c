@@ -57,5 +57,5 @@ void oa_answer_score(struct oa_server *s, struct oa_exchange *x, json_t *request
     struct oa_served_model *m;
     json_t *data = json_array();
     enum oa_error e = score_inputs(s, request, data, &m);
-    oa_inputs_reply(s, x, e, m, data);
+    oa_inputs_reply(s, x, e, m, data, 0);
 }

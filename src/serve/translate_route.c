@@ -54,11 +54,11 @@ static enum oa_error translate_one(const struct oa_served_model *m, struct oa_wr
 {
     struct oa_examples coded;
     const struct oa_task *task = oa_task_find(m->options->data_task);
-    struct oa_example_layout layout = *task->layout;
+    struct oa_example_layout layout = oa_example_layout_of(m->options, task);
     if (!json_is_string(value) || !json_string_length(value))
         return oa_fail(m->model->context, OA_ARGUMENT, "input %zu must be a text, not empty",
                        index);
-    layout.source_limit = oa_model_source_context(m->options);
+    layout.refuse_long = false;
     const struct oa_input_text text = { json_string_value(value), json_string_length(value) };
     enum oa_error e = oa_source_encode(m->tokenizer, &layout, "input", &text, 1, &coded);
     if (e == OA_OK)
@@ -77,5 +77,5 @@ void oa_answer_translate(struct oa_server *s, struct oa_exchange *x, json_t *req
         e = translate_one(m, &w, oa_inputs_at(request, i), i, data);
     if (w.model)
         oa_writer_close(&w);
-    oa_inputs_reply(s, x, e, m, data);
+    oa_inputs_reply(s, x, e, m, data, 0);
 }

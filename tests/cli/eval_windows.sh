@@ -77,6 +77,10 @@ says out '^per byte        33.33 %, 95 % interval 0.84 to 90.57 % (1 of 3; 0 tie
 says out.jsonl '"bytes": \[3, 14, 8\], "answer": 0, "byte_answer": 1'
 expect 0 eval run --choices choices.jsonl,choices.jsonl --json --quiet
 near "$(value count)" 6 0.5
+echo '{"context": "To be", "choices": ["or", "or"], "label": 0}' >tie.jsonl
+expect 0 eval run --choices tie.jsonl --details out.jsonl --quiet
+says out '(0 of 1; 1 ties, not right)'
+says out.jsonl '"answer": null, "byte_answer": null'
 # A long context loses its beginning.
 awk 'BEGIN { printf "{\"context\": \""; for (i = 0; i < 90; i++) printf "speak, "; print "\", \"choices\": [\"so\", \"no\"], \"label\": 1}" }' >long.jsonl
 expect 0 eval run --choices long.jsonl --quiet

@@ -109,6 +109,10 @@ expect 2 train --data.train pairs.tsv --model.scale_output true --task classify 
 says err 'model.scale_output = true applies to models of tokens only'
 expect 2 train --data.train pairs.tsv --model.begin_token '<pad>' --train.steps 1 --out y
 says err 'model.begin_token = <pad> applies to an encoder-decoder only'
+copy marian
+expect 0 import model --out begun
+expect 2 train --init begun --data.train pairs.tsv --train.steps 1 --out y
+says err 'begun has the task translate, and a model of the task lm would leave its encoder behind: give --task translate'
 [ ! -e y ] || fail 'a refused model left a folder'
 
 # Of the copies of the embedding that older files have, one that differs is refused: here the encoder's.

@@ -12,11 +12,13 @@ model="$model --train.eval_every 0 --train.lr 3e-3"
 expect 0 train --task classify --data.train train.tsv --data.tokenizer bpe:300 $model --train.steps 30 --out c
 expect 0 train --task translate --data.train copy.tsv --data.tokenizer char $model --train.steps 60 --out t
 expect 0 train --data.train text.txt --data.tokenizer byte $model --train.steps 20 --out m
+expect 0 import "$source/tests/golden-hf/marian" --out ids # sources are ids, with </s> at their end
 cut -f 2 train.tsv | head -n 20 >texts
 cut -f 1 copy.tsv | head -n 10 >sources
 "$orthant" classify c --scores --json <texts >classes 2>err || fail "classify"
 "$orthant" translate t --json <sources >translations 2>err || fail "translate"
-"$orthant" serve c t m --port 0 >started 2>err &
+printf '3 4 5\n10 11\n' | "$orthant" translate ids --json --beam 2 >translated 2>err || fail "translate ids"
+"$orthant" serve c t m ids --port 0 >started 2>err &
 server=$!
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
 if grep -q libmicrohttpd err; then
@@ -42,6 +44,11 @@ sources = open("sources").read().splitlines()
 for got, line in zip(post("/v1/translate", model="t", input=sources), open("translations")):
     want = json.loads(line)["hypotheses"][0]
     assert (got["text"], got["log_p"], got["ended"]) == (want["text"], want["log_p"], want["ended"]), (got, want)
+for got, line in zip(post("/v1/translate", model="ids", input=["3 4 5", "10 11"], beam=2), open("translated")):
+    want = json.loads(line)["hypotheses"][0]
+    assert (got["text"], got["log_p"]) == (want["text"], want["log_p"]), (got, want)
+with_end = [post("/v1/embeddings", model="ids", input=[i])[0]["embedding"] for i in ("3 4 5", [3, 4, 5, 0])]
+assert with_end[0] == with_end[1]
 
 # Embeddings: last hidden states of forward, pooled; written without a library of tensors.
 ids = list(b"To be, or not")
