@@ -200,6 +200,8 @@ static enum oa_error one_sample(struct generation *g, long sample)
         head_line(g, sample);
         say_text(g, g->prompt, g->end < 0 ? g->length : 0,
                  false); /* an answer is no continuation */
+        if (g->end < 0 && oa_ids_are_joined(g->t.tokenizer, g->prompt, g->length))
+            say_text(g, " ", 1, false);
     }
     OA_TRY(write_tokens(g, &found));
     if (oa_wants_json(g->out))

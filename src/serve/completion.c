@@ -173,6 +173,8 @@ static void begin_text(struct oa_choice *c, int prompt)
         return;
     if (text)
         say_bytes(c, text, strlen(text), true);
+    if (text && oa_ids_are_joined(r->model->tokenizer, text, strlen(text)))
+        say_bytes(c, " ", 1, true);
     for (size_t i = 0; !text && i < c->prompt->count; i++) {
         size_t length;
         const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, c->prompt->id[i], &length);

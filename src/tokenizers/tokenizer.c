@@ -307,6 +307,12 @@ enum oa_tokenizer_kind oa_tokenizer_kind_of(const struct oa_tokenizer *tok)
     return tok->kind;
 }
 
+bool oa_ids_are_joined(const struct oa_tokenizer *tok, const char *text, size_t length)
+{
+    return oa_tokenizer_kind_of(tok) == OA_TOKENIZER_IDS && length > 0 && text[length - 1] >= '0' &&
+           text[length - 1] <= '9';
+}
+
 oa_context *oa_tokenizer_context(const struct oa_tokenizer *tok)
 {
     return tok->context;

@@ -77,6 +77,8 @@ void oa_tokenizer_close(struct oa_tokenizer *tok);
 bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b);
 
 enum oa_tokenizer_kind oa_tokenizer_kind_of(const struct oa_tokenizer *tok);
+/* Whether an id written after the text would be read as more digits of its last one. */
+bool oa_ids_are_joined(const struct oa_tokenizer *tok, const char *text, size_t length);
 oa_context *oa_tokenizer_context(const struct oa_tokenizer *tok);
 const char *
 oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "bpe", … or "patch:8" */

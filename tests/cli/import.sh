@@ -25,6 +25,7 @@ expect 0 train --init run --data.train text.txt --train.steps 2 --train.batch 2 
 expect 0 import "$golden/opt" --out ids
 says out 'there is no tokenizer.json'
 expect 0 generate ids --prompt "1 2 3" --tokens 3
+says out '^1 2 3 [0-9]'
 seq 1 40 | tr '\n' ' ' >ids.txt
 expect 0 eval ids --data ids.txt
 says out '^bits/character  not known: there are token ids and no text$'
