@@ -67,7 +67,7 @@ static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_mode
                                      const char *attention)
 {
     const struct oa_group *first = m->encoder.block[0].attention.group;
-    char wanted[128] = "softmax", *canonical;
+    char wanted[128] = "softmax", whole[320];
     if (oa_group_relative(first).kind == OA_RELATIVE_T5) {
         x->buckets = oa_group_relative(first).buckets;
         x->distance = oa_group_relative(first).distance;
@@ -75,10 +75,17 @@ static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_mode
                  "softmax(relative=t5, buckets=%ld, distance=%ld, share=layers)", x->buckets,
                  x->distance);
     }
-    if (oa_stacks_canonical(m->context, wanted, oa_form_stacks(&m->form), &canonical) != OA_OK)
-        return false;
-    bool same = strcmp(canonical, attention) == 0;
-    oa_free(canonical);
+    snprintf(whole, sizeof whole, "encoder: %s & decoder: %s & cross: softmax", wanted, wanted);
+    const char *const spellings[] = { wanted, whole };
+    bool same = false;
+    for (int i = 0; i < 2 && !same; i++) {
+        char *canonical;
+        if (oa_stacks_canonical(m->context, spellings[i], oa_form_stacks(&m->form), &canonical) !=
+            OA_OK)
+            return false;
+        same = strcmp(canonical, attention) == 0;
+        oa_free(canonical);
+    }
     return same;
 }
 

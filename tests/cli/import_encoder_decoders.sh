@@ -96,6 +96,10 @@ for family in t5 marian; do
     printf '%s %s\n' "$(loss $family-run)" "$(loss $family-back)" |
         awk '{ exit !($1 > 0.1 && ($1 - $2) ^ 2 < 1e-10) }' || fail "$family came back with another loss"
 done
+self="softmax(relative=t5,share=layers)" # each stack by its name
+expect 0 train $small ${t5#*layers) } --attention "encoder: $self & decoder: $self & cross: softmax" --out long-t5
+expect 0 export long-t5 --out long-hf
+says out 'family      t5'
 expect 0 train $small $t5 --model.activation gelu-exact --out exact
 expect 1 export exact --out y
 says err 'marian has not this model.position, t5 has not this model.activation'
