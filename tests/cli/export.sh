@@ -68,6 +68,13 @@ refused() { # TASK DATA ATTENTION WORDS
     [ ! -e x ] || fail "a refused model left a folder"
     i=$((i + 1))
 }
+for option in "model.position sinusoidal-halves" "model.scale_output true"; do
+    # shellcheck disable=SC2086
+    expect 0 train $small --data.train text.txt --model.attention linear --$option --out "refused-$i"
+    expect 1 export "refused-$i" --out x
+    says err "the modelling file that is exported with a model has not this ${option% *}"
+    i=$((i + 1))
+done
 refused lm text.txt "softmax ; performer(kernel=favor++)" 'performer(kernel=favor++)'
 refused classify rows.tsv "pattern(previous, unit=word):1 | softmax" 'pattern(unit=word)'
 
