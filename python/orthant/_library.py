@@ -101,7 +101,7 @@ def text_array(texts, what="text"):
 
 
 def content_bytes(text, what="text"):
-    """A text that is data, with its length beside it: bytes of any value."""
+    """A text that is data, and its length: bytes of any value."""
     if not isinstance(text, (str, bytes)):
         raise TypeError("%s is %r; give a text" % (what, text))
     return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text

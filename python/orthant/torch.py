@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, library, nn
 
 from . import _binding as binding
 from ._library import Error
@@ -119,7 +119,7 @@ class _Attend(torch.autograd.Function):
 _passes, _numbers = {}, itertools.count(1)
 
 
-@torch.library.custom_op("orthant::attention", mutates_args=(), device_types="cpu")
+@library.custom_op("orthant::attention", mutates_args=(), device_types="cpu")
 def _attention(x: Tensor, memory: Optional[Tensor], lengths: Optional[Tensor],
                weights: List[Tensor], trained: int, form: str) -> Tuple[Tensor, Tensor]:
     y, saved = _forward(x, memory, _array(lengths), weights, form)
@@ -135,7 +135,7 @@ def _(x, memory, lengths, weights, trained, form):
             x.new_empty(1, dtype=torch.int64))
 
 
-@torch.library.custom_op("orthant::attention_backward", mutates_args=(), device_types="cpu")
+@library.custom_op("orthant::attention_backward", mutates_args=(), device_types="cpu")
 def _attention_backward(dy: Tensor, x: Tensor, memory: Optional[Tensor], lengths: Optional[Tensor],
                         weights: List[Tensor], trained: int, form: str,
                         number: Tensor) -> List[Tensor]:

@@ -9,6 +9,7 @@ import orthant
 
 try:
     import torch
+    from torch import library
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
 from orthant import torch as ours
@@ -62,7 +63,7 @@ class Compiled(unittest.TestCase):
     def test_the_operation_fulfils_the_contract_of_torch(self):
         layer = made(causal=False, cross=True, dtype=torch.float64)
         x, memory = drawn(2, 6, 8, requires_grad=True), drawn(2, 5, 8, requires_grad=True)
-        torch.library.opcheck(
+        library.opcheck(
             ours._attention, (x, memory, torch.tensor([5, 2]), layer._weights(), 4, layer._form),
             test_utils=("test_schema", "test_faketensor", "test_autograd_registration"))
 
