@@ -184,8 +184,10 @@ static enum oa_error evaluate_stride(struct oa_trained *t, const struct oa_workl
     const struct oa_tokens *tokens = side == OA_TRAINING     ? &w->corpus.train
                                      : side == OA_VALIDATION ? &w->corpus.valid
                                                              : &w->corpus.test;
-    if (tokens->count < 3)
-        return oa_fail(t->context, OA_SHAPE, "the text has %zu tokens; at least 3 are needed",
+    if (tokens->count < 2)
+        return oa_fail(t->context, OA_SHAPE,
+                       "the text has %zu tokens; at least 2 are needed, the first of which has "
+                       "nothing before it",
                        tokens->count);
     OA_TRY(oa_eval_stride(t, tokens, t->options.model_context, r->stride, &l));
     struct oa_run run = { .valid_loss = l.guide,
@@ -210,16 +212,18 @@ static enum oa_error apply_eval_windows(struct oa_trained *t, const char *folder
     long context = r->context ? r->context : t->options.model_context;
     if ((r->stride || r->context) && !reads_text)
         return oa_fail(t->context, OA_ARGUMENT,
-                       "%s have no effect: %s is no language model of running text",
-                       r->stride ? "windows that overlap" : "windows of another length", folder);
+                       "%s has no effect: %s is no language model of running text",
+                       r->stride ? "stride" : "context", folder);
     if (context < 1 || context > t->options.model_context)
         return oa_fail(t->context, OA_ARGUMENT,
                        "a context of %ld tokens: the model of %s was made for 1 to %ld", context,
                        folder, t->options.model_context);
-    if (r->stride && (r->stride < 1 || r->stride > context || context < 2))
+    if (r->stride && context < 2)
         return oa_fail(t->context, OA_ARGUMENT,
-                       "a stride of %ld: give 1 to the context, %ld tokens, which is at least 2",
-                       r->stride, context);
+                       "stride needs a context of at least 2 tokens, not %ld", context);
+    if (r->stride && (r->stride < 1 || r->stride > context))
+        return oa_fail(t->context, OA_ARGUMENT,
+                       "a stride of %ld tokens: give 1 to %ld, the context", r->stride, context);
     t->options.model_context = context;
     return OA_OK;
 }

@@ -115,19 +115,11 @@ static enum oa_error score_choice(struct choice_eval *x, const struct oa_questio
 
 /* ---- a question ---- */
 
-static json_t *numbers_json(const double *x, int n)
+static json_t *integers_json(oa_context *c, const int *x, int n)
 {
     json_t *list = json_array();
     for (int i = 0; i < n; i++)
-        json_array_append_new(list, json_real(x[i]));
-    return list;
-}
-
-static json_t *integers_json(const int *x, int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, json_integer(x[i]));
+        oa_json_append(c, list, json_integer(x[i]));
     return list;
 }
 
@@ -148,11 +140,11 @@ static void add_choice_details(struct choice_eval *x, const struct oa_question *
     oa_json_line(&x->details,
                  json_pack("{s:o, s:I, s:i, s:o, s:o, s:o, s:o, s:o}", "file", file, "line",
                            (json_int_t)q->line, "label", q->label, "log_probabilities",
-                           numbers_json(x->score[0] + q->first, q->count), "tokens",
-                           integers_json(x->tokens + q->first, q->count), "bytes",
-                           integers_json(x->bytes + q->first, q->count), "answer",
-                           sole_answer_json(x->score[0] + q->first, q->count), "byte_answer",
-                           sole_answer_json(x->score[1] + q->first, q->count)));
+                           oa_json_numbers(x->t.context, x->score[0] + q->first, q->count),
+                           "tokens", integers_json(x->t.context, x->tokens + q->first, q->count),
+                           "bytes", integers_json(x->t.context, x->bytes + q->first, q->count),
+                           "answer", sole_answer_json(x->score[0] + q->first, q->count),
+                           "byte_answer", sole_answer_json(x->score[1] + q->first, q->count)));
 }
 
 static void tally_question(struct choice_tally *to, const struct oa_question *q,

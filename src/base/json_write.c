@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_write.h"
 
+#include "base/json_read.h"
+
 static void json_check(oa_context *c, int failed)
 {
     if (failed)
@@ -26,4 +28,12 @@ void oa_json_set(oa_context *c, json_t *object, const char *key, json_t *value)
 void oa_json_append(oa_context *c, json_t *array, json_t *value)
 {
     json_check(c, json_array_append_new(array, value));
+}
+
+json_t *oa_json_numbers(oa_context *c, const double *x, long n)
+{
+    json_t *list = json_array();
+    for (long i = 0; i < n; i++)
+        oa_json_append(c, list, oa_json_number(x[i]));
+    return list;
 }

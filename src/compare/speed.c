@@ -6,6 +6,7 @@
 #include "compare/speed.h"
 
 #include "base/checksum.h"
+#include "base/json_write.h"
 #include "compare/dispatch.h"
 #include "statistics/statistics.h"
 
@@ -141,14 +142,6 @@ static enum oa_error store_rounds(struct speed_rounds *m)
 
 static const char speed_remedy[] = "remove the file to measure speeds again";
 
-static json_t *seconds_json(const struct oa_entry *e, int rounds)
-{
-    json_t *array = json_array();
-    for (int r = 0; e->step_seconds && r < rounds; r++)
-        json_array_append_new(array, json_real(e->step_seconds[r]));
-    return array;
-}
-
 static enum oa_error write_speeds(struct comparison_session *t)
 {
     char path[OA_PATH];
@@ -157,7 +150,8 @@ static enum oa_error write_speeds(struct comparison_session *t)
     json_t *root = json_object(), *steps = json_object();
     for (int i = 0; i < k->count; i++)
         json_object_set_new(steps, k->entries[i].attention,
-                            seconds_json(&k->entries[i], k->rounds));
+                            oa_json_numbers(t->c, k->entries[i].step_seconds,
+                                            k->entries[i].step_seconds ? k->rounds : 0));
     json_object_set(root, "fingerprint", t->shared);
     json_object_set_new(root, "machine", json_string(k->speed_machine));
     json_object_set_new(root, "rounds", json_integer(k->rounds));

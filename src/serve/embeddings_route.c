@@ -129,14 +129,6 @@ static json_t *base64_json(oa_context *c, const double *x, long n)
     return value;
 }
 
-static json_t *embedding_json(const double *x, long n)
-{
-    json_t *list = json_array();
-    for (long i = 0; i < n; i++)
-        json_array_append_new(list, oa_json_number(x[i]));
-    return list;
-}
-
 static enum oa_error embed_one(const struct embedding_options *o, const json_t *value, size_t index,
                                json_t *data, long *tokens)
 {
@@ -153,7 +145,7 @@ static enum oa_error embed_one(const struct embedding_options *o, const json_t *
             c, data,
             json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)index,
                       "embedding",
-                      o->base64 ? base64_json(c, out, width) : embedding_json(out, width)));
+                      o->base64 ? base64_json(c, out, width) : oa_json_numbers(c, out, width)));
     *tokens += (long)ids.count;
     oa_ids_free(&ids);
     oa_free(out);

@@ -14,10 +14,10 @@ static enum oa_error score_one(struct oa_served_model *m, const struct oa_ids *i
     enum oa_error e =
         nats ? oa_model_score(m->tape, m->model, ids->id, (long)ids->count, nats) : OA_NO_MEMORY;
     json_t *tokens = json_array();
-    json_array_append_new(tokens, json_null());
+    oa_json_append(c, tokens, json_null());
     for (size_t i = 0; e == OA_OK && i + 1 < ids->count; i++) {
         sum -= nats[i];
-        json_array_append_new(tokens, oa_json_number(-nats[i]));
+        oa_json_append(c, tokens, oa_json_number(-nats[i]));
     }
     oa_json_append(c, data,
                    json_pack("{s:I, s:o, s:I, s:o}", "index", (json_int_t)index, "log_p",

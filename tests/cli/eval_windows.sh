@@ -27,6 +27,11 @@ expect 0 eval run --data text.txt --stride 32 --quiet
 says out '^windows         34 of up to 64 tokens, which begin 32 apart$'
 says out '^loss            8.0510 nats a token (bpe)$'
 says out '^by token        8.0519 nats, perplexity'
+# Two tokens have one target, which the guide weighs with 1.
+printf To >two.txt
+expect 0 eval run --data two.txt --stride 1 --json --quiet
+near "$(value loss)" 6.802977561950684 2e-6
+near "$(value tokens)" 1 0.5
 # Windows that do not overlap are what eval does by itself, with the tokens between windows.
 expect 0 eval run --data text.txt --context 16 --json --quiet
 near "$(value tokens)" 1096 0.5
@@ -87,7 +92,12 @@ expect 0 eval run --choices long.jsonl --quiet
 says out '^The contexts of 1 were shortened from the left to 64 tokens.$'
 
 expect 2 eval run --data text.txt --stride 65
-says err 'a stride of 65: give 1 to the context, 64 tokens'
+says err 'a stride of 65 tokens: give 1 to 64, the context'
+expect 2 eval run --data text.txt --stride 1 --context 1
+says err 'stride needs a context of at least 2 tokens, not 1'
+printf T >one.txt
+expect 1 eval run --data one.txt --stride 1
+says err 'the text has 1 tokens; at least 2 are needed'
 expect 2 eval run --data text.txt --context 65
 says err 'made for 1 to 64'
 expect 2 eval run --pairs pairs.jsonl --data text.txt
