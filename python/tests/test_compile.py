@@ -76,6 +76,15 @@ class Compiled(unittest.TestCase):
         self.assertTrue(torch.equal(first, expected))
         self.assertTrue(torch.equal(torch.autograd.grad(loss, x)[0], expected))
 
+    def test_a_pass_computed_again_has_the_lengths(self):
+        layer, x = made(), drawn(2, 6, 8, requires_grad=True)
+        lengths = torch.tensor([6, 2])
+        y = ours._attention(x, None, lengths, layer._weights(), 4, layer._form)[0]
+        ours._passes.clear()
+        expected = torch.autograd.grad(layer(x, lengths=lengths).square().sum(), x)[0]
+        self.assertTrue(torch.equal(torch.autograd.grad(y.square().sum(), x)[0], expected))
+        self.assertEqual(float(expected[1, 2:].abs().sum()), 0)
+
     def test_passes_go_with_their_graphs(self):
         layer, x = made(), drawn(2, 6, 8, requires_grad=True)
         call = torch.compile(layer, backend="aot_eager", fullgraph=True)

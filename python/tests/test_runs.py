@@ -141,6 +141,19 @@ class Runs(InFolder):
         with self.assertRaises(ZeroDivisionError):
             run.classify(broken(), progress=False)
 
+    def test_labels_that_training_lacks(self):
+        with open("t.tsv", "w", encoding="utf-8") as file:
+            file.write("label\ttext\n" + "good\ta fine word\nbad\ta dull word\n" * 20)
+        with open("other.tsv", "w", encoding="utf-8") as file:
+            file.write("label\ttext\ngood\ta fine word\nugly\ta strange word\n")
+        run = orthant.train("t.tsv", task="classify", out="a", **SMALL, **QUIET)
+        counted = run.eval("other.tsv", unknown_labels="wrong")
+        printed = json.loads(run_program("eval", "a", "--data", "other.tsv",
+                                         "--unknown-labels", "wrong", "--json"))
+        self.assertEqual(counted["accuracy"], printed["accuracy"])
+        with self.assertRaisesRegex(orthant.Error, "ugly"):
+            run.eval("other.tsv", unknown_labels="refuse")
+
     def test_lists_and_explanations(self):
         names = [m["name"] for m in orthant.list()]
         self.assertIn("softmax", names)

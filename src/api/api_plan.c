@@ -2,9 +2,9 @@
  * plan: what training would take: counts of one step on the plan device, and the time of steps that
  * are made (train/step_time.h). */
 #include "api/api.h"
+#include "api/plan_card.h"
 #include "api/plan_ranks.h"
 #include "compare/initial_runs.h"
-#include "device/device_list.h"
 #include "device/device_peak.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
@@ -143,11 +143,6 @@ static const struct oa_column columns[] = { { .title = "attention", .shorten = t
                                             { .title = "\nin all", .right = true } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static double row_memory(const struct oa_plan *plan)
-{
-    return plan->memory_parameters + plan->memory_activations + plan->memory_scratch;
-}
-
 static void add_plan_row(const struct planning *p, const struct planned_row *row,
                          struct oa_table *t)
 {
@@ -217,23 +212,14 @@ static void add_plan_times(const struct planning *p, struct oa_text *out)
                        100 * busy);
 }
 
-/* Whether a step fits into the card. What its driver keeps is not counted. */
 static void add_card_memory(const struct planning *p, struct oa_text *out)
 {
     struct oa_listed_device card;
     if (!oa_device_chosen(p->c, &card) || card.memory == 0)
         return;
-    char has[OA_NUMBER], needs[OA_NUMBER];
-    oa_number_bytes(has, (double)card.memory);
-    oa_text_printf(out, "\nMemory of %s, %s: %s.\n", card.name, card.card, has);
-    for (int i = 0; i < p->count; i++) {
-        double bytes = row_memory(&p->row[i].plan);
-        if (bytes > (double)card.memory)
-            oa_text_printf(out,
-                           "%s needs %s, more than that: make train.batch smaller and "
-                           "train.accumulate larger, or the model smaller.\n",
-                           p->row[i].attention, oa_number_bytes(needs, bytes));
-    }
+    oa_card_memory_text(&card, out);
+    for (int i = 0; i < p->count; i++)
+        oa_card_excess_text(&card, p->row[i].attention, &p->row[i].plan, out);
 }
 
 static void print_plan(const struct planning *p, int width, struct oa_text *out)

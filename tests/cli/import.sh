@@ -218,6 +218,12 @@ for run in some some-back; do
     sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out |
         awk '{ exit !(($1 - 7.900530815124512) ^ 2 < 1e-11) }' || fail "$run has another loss than transformers"
 done
+# Files without layer_types: windows from max_window_layers on, as in Qwen2Config of transformers.
+cp -r "$golden/qwen2" older
+chmod -R u+w older
+sed -i -e '/"layer_types"/,/\]/d' -e 's/"max_window_layers": 28/"max_window_layers": 1/; s/"sliding_window": null/"sliding_window": 8/; s/"use_sliding_window": false/"use_sliding_window": true/' older/config.json
+expect 0 import older --out older-run
+says older-run/config.json '"attention": "softmax(kv=2) ; local(window=8, kv=2)"'
 expect 0 swap short-run --attention "local(window=4,kv=2) ; local(window=8,kv=2)" --out two
 expect 0 export two --out two-hf
 says out 'modeling_orthant.py: transformers has no class for this model.attention'

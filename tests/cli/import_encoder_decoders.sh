@@ -77,6 +77,20 @@ sed -i 's/"encoder_attention_heads": 8/"encoder_attention_heads": 3/' model/conf
 expect 2 import model --out y
 says err 'model.encoder_heads = 3 does not divide model.width = 40'
 
+# What a T5's config.json does not have is as in T5Config of transformers: distances up to 128.
+copy t5
+cp model/config.json stated.json
+sed -i '/relative_attention_max_distance/d' model/config.json
+expect 0 import model --out x
+rm -r x
+expect 0 import model --out x
+expect 0 import "$golden/t5" --out stated
+same x/config.json stated/config.json
+sed 's/"relative_attention_max_distance": 128/"relative_attention_max_distance": 64/' stated.json >model/config.json
+rm -r x
+expect 0 import model --out x
+says x/config.json 'distance=64'
+
 # What is trained here goes out and comes back with the same loss; what no family has is named.
 awk 'BEGIN { srand(5); for (i = 0; i < 60; i++) { a = int(rand() * 9); print "word " a "\tother " a } }' >pairs.tsv
 small="--task translate --data.train pairs.tsv --data.tokenizer byte --model.layers 1 --model.encoder_layers 2 --model.width 32 --model.context 32 --train.steps 8 --train.batch 8 --quiet"

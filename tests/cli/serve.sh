@@ -6,6 +6,7 @@ command -v python3 >/dev/null || { echo "there is no python3, which reads the an
 text 30000
 expect 0 train --config tiny.yaml --out run
 expect 0 train --config tiny.yaml --model.attention linear --data.tokenizer bpe:300 --out other
+expect 0 train --config tiny.yaml --data.tokenizer byte --train.steps 2 --out bytes
 expect 2 serve
 expect 1 serve nowhere --port 0
 expect 2 serve run run --port 0
@@ -42,10 +43,10 @@ is() { # EXPRESSION VALUE
     [ "$found" = "$2" ] || fail "$1 is $found, not $2: $(cat answer)"
 }
 
-start first run other
+start first run other bytes
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$at/health")" = 200 ] || fail "it is not well"
 curl -s "$at/v1/models" >answer
-is "[m['id'] for m in a['data']]" "['run', 'other']"
+is "[m['id'] for m in a['data']]" "['run', 'other', 'bytes']"
 is "a['data'][1]['attention']" linear
 
 # The text of generate: sampled, greedy, with stop texts, several at once, of a prompt of ids.
@@ -92,6 +93,28 @@ is "a['data'][0]['token_logprobs'] == json.load(open('echoed'))['choices'][0]['l
 post /v1/completions '{"model": "run", "prompt": "To be", "max_tokens": 0, "echo": true, "logprobs": 2}'
 is "a['choices'][0]['text'], len(a['choices'][0]['logprobs']['tokens'])" "('To be', 5)"
 is "[len(t) for t in a['choices'][0]['logprobs']['top_logprobs'][1:]] >= [2, 2, 2, 2]" True
+
+# Generated tokens have the numbers that /v1/score gives them, also where a vocabulary of bytes forbids some for UTF-8's
+# sake; a token that ends within a character is a token of the answer.
+post /v1/completions '{"model": "bytes", "prompt": "To be", "max_tokens": 9, "temperature": 1.5, "n": 12, "seed": 3, "logprobs": 0}'
+cp answer bytes.json
+is "sum(len(c['logprobs']['tokens']) for c in a['choices']) == a['usage']['completion_tokens']" True
+is "sum('\ufffd' in c['text'] or any(ord(x) > 127 for x in c['text']) for c in a['choices']) > 2" True
+python3 - <<'END' >request
+import json
+texts = [c["text"] for c in json.load(open("bytes.json"))["choices"]]
+print(json.dumps({"model": "bytes", "input": [list(b"To be" + t.rstrip("\ufffd").encode()) for t in texts]}))
+END
+post /v1/score @request
+python3 - <<'END' || fail "tokens have other numbers than those of /v1/score"
+import json
+compared = 0
+for choice, scored in zip(json.load(open("bytes.json"))["choices"], json.load(open("answer"))["data"]):
+    for own, whole in zip(choice["logprobs"]["token_logprobs"], scored["token_logprobs"][5:]):
+        assert abs(own - whole) < 1e-4, (own, whole)
+        compared += 1
+assert compared > 60, compared
+END
 
 # A stream has the pieces of the same answer.
 request='{"model": "other", "prompt": "To be", "max_tokens": 12, "seed": 5, "logprobs": 1, "echo": true'
@@ -146,8 +169,10 @@ is "'Host' in a['error']['message']" True
 # A signal: requests that were accepted are answered.
 curl -s "$at/v1/completions" -d '{"model": "run", "prompt": ["a", "b", "c"], "n": 300, "max_tokens": 31, "logprobs": 5}' >late &
 client=$!
-busy() { curl -s "$at/metrics" | grep -q '^orthant_sequences_running [1-9]'; }
+busy() { curl -s "$at/metrics" >metrics && grep -q '^orthant_sequences_running [1-9]' metrics; }
 await $server busy
+awk '{ at[$1] = $2 } END { exit !(at["orthant_sequences_running"] <= 16 && at["orthant_sequences_waiting"] > 100) }' metrics ||
+    fail "of 900 sequences 16 run and the others wait: $(grep '^orthant_sequences' metrics)"
 kill -TERM $server
 ended 0 $client "the client"
 ended 143 $server "the server"

@@ -17,7 +17,9 @@ json c/results.json
 command -v python3 >/dev/null || exit 77
 python3 - <<'END' || fail "the shares are not those of the losses"
 import json
+import re
 r = json.load(open("c/results.json"))
+printed = " ".join(open("first").read().split())
 teacher = json.load(open("eval.json"))["loss"]
 assert r["teacher"]["run"] == "run", r["teacher"]
 assert abs(r["teacher"]["loss"] - teacher) < 1e-9 and r["teacher"]["score"] == r["teacher"]["loss"], (r["teacher"], teacher)
@@ -35,6 +37,11 @@ for e in r["entries"]:
     assert share["n"] == 5 and share["low"] < share["value"] < share["high"], share
     # Frozen queries and keys do not come from the run.
     assert (share["tensors_taken"] == share["tensors"]) == (e["attention"] != "orthogonal"), share
+    assert share["tensors_taken"] <= share["tensors"], share
+    words = re.escape(e["attention"]) + r" keeps ([-0-9.]+) % .*? from ([0-9]+) of ([0-9]+) tensors"
+    found = re.search(words, printed).groups()
+    assert abs(float(found[0]) - 100 * share["value"]) < 0.051, (found, share)
+    assert (int(found[1]), int(found[2])) == (share["tensors_taken"], share["tensors"]), (found, share)
     seen += 1
 assert seen == 3
 END
