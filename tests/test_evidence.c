@@ -1001,6 +1001,94 @@ static void pages_say_it(void **state)
     oa_experiment_free(&e);
 }
 
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *p = strstr(text, part); p; p = strstr(p + 1, part))
+        n++;
+    return n;
+}
+
+/* Ratios and ends computed apart from the definition (numpy 2, scipy's t). */
+static void a_map_has_retained_shares(void **state)
+{
+    static const double diverged[] = { 2.10, 2.15, NAN, 2.18, 2.11 };
+    struct oa_experiment e;
+    struct oa_judged j;
+    struct oa_text text;
+    (void)state;
+    assert_int_equal(
+        read_claim(
+            &e, "random @ small worse than softmax @ small",
+            "  variants: [{name: small, set: {model.width: 32}}, {name: large, set: {model.width: "
+            "64}}, {name: never, set: {model.width: 96}}]\n"),
+        OA_OK);
+    keep("small", record_of(small_softmax, small_random, 5));
+    keep("large", record_of(large_softmax, diverged, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    oa_text_init(&text, context);
+    assert_true(oa_evidence_map(&j, &text));
+    assert_int_equal(count_of(text.s, ">100 %<"), 2); /* softmax, of itself */
+    has(&text, ">71 %<");
+    has(&text, ">67 to 75<");
+    assert_int_equal(count_of(text.s, ">99 %<"), 2); /* dense */
+    assert_int_equal(count_of(text.s, ">98 to 99<"), 2);
+    has(&text, "fill-opacity:0.35");
+    assert_int_equal(count_of(text.s, ">–<"), 1); /* random, which diverged */
+    assert_int_equal(count_of(text.s, ">not run<"), 3);
+    oa_text_cut(&text, 0);
+    oa_evidence_markdown(&j, 1, "charts", &text);
+    has(&text, "![Retained shares](charts/evidence-test-map.svg)");
+    oa_text_cut(&text, 0);
+    oa_evidence_csv(&j, 1, &text);
+    has(&text, "experiment,comparison,attention,seed,metric,score,loss\n"
+               "evidence-test,small,softmax,1,loss,1.8999999999999999,1.8999999999999999\n");
+    has(&text, "evidence-test,large,random,3,loss,,\n");
+    has(&text, "evidence-test,small,floor,2,loss,2.6600000000000001,2.6600000000000001\n");
+    assert_int_equal(count_of(text.s, "\n"), 1 + 2 * 4 * 5);
+    json_t *root = oa_evidence_json(&j, 1),
+           *all =
+               json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "contests"),
+           *small = json_object_get(json_array_get(all, 0), "entries"),
+           *large = json_object_get(json_array_get(all, 1), "entries");
+    json_t *share = json_object_get(json_array_get(small, 1), "retained");
+    near(json_number_value(json_object_get(share, "value")), 0.7094017094017093);
+    near(json_number_value(json_object_get(share, "low")), 0.6670947856631156);
+    near(json_number_value(json_object_get(share, "high")), 0.7510635731123323);
+    assert_int_equal(json_integer_value(json_object_get(share, "n")), 5);
+    assert_true(json_is_null(json_object_get(json_array_get(large, 1), "retained")));
+    assert_true(json_is_null(json_object_get(json_array_get(small, 3), "retained")));
+    json_decref(root);
+    oa_text_free(&text);
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
+/* An axis, one comparison, or none that ended. */
+static void a_map_needs_tasks(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    struct oa_text text;
+    (void)state;
+    oa_text_init(&text, context);
+    assert_int_equal(read_claim(&e, "random worse than softmax", VARIANTS), OA_OK);
+    keep("small", record_of(small_softmax, small_random, 5));
+    keep("large", record_of(large_softmax, large_random, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_false(oa_evidence_map(&j, &text));
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+    assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
+    keep("contest", record_of(small_softmax, small_random, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_false(oa_evidence_map(&j, &text));
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+    assert_int_equal(text.length, 0);
+    oa_text_free(&text);
+}
+
 static void what_was_not_run_is_said(void **state)
 {
     struct oa_experiment e;
@@ -1249,6 +1337,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(missing_data_are_said, open_all, close_all),
         cmocka_unit_test(complete_comparisons),
         cmocka_unit_test_setup_teardown(pages_say_it, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_map_has_retained_shares, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_map_needs_tasks, open_all, close_all),
         cmocka_unit_test_setup_teardown(pages_say_speeds_and_orders, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_was_not_run_is_said, open_all, close_all),
         cmocka_unit_test_setup_teardown(edited_records_are_refused, open_all, close_all),

@@ -79,12 +79,17 @@ static enum oa_error write_charts(oa_context *c, const struct oa_judged *j, cons
 {
     char path[OA_PATH], name[96];
     struct oa_text svg;
-    for (int over = 0; over <= 1; over++) {
+    static const struct {
+        const char *suffix;
+        bool (*draw)(const struct oa_judged *, struct oa_text *);
+    } kinds[] = { { "", oa_evidence_intervals },
+                  { "-over", oa_evidence_lines },
+                  { "-map", oa_evidence_map } };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         oa_text_init(&svg, c);
-        snprintf(name, sizeof name, "%.70s%s.svg", j->experiment->name, over ? "-over" : "");
+        snprintf(name, sizeof name, "%.70s%s.svg", j->experiment->name, kinds[i].suffix);
         OA_TRY(oa_path(c, path, charts, name));
-        bool drawn = over ? oa_evidence_lines(j, &svg) : oa_evidence_intervals(j, &svg);
-        if (drawn)
+        if (kinds[i].draw(j, &svg))
             OA_TRY(write_text(c, path, &svg));
     }
     return oa_status(c);
@@ -131,6 +136,10 @@ static enum oa_error write_evidence_page(struct gathering *g)
         OA_TRY(write_charts(g->c, &g->judged[i], base));
     snprintf(path, sizeof path, "%s.json", base);
     OA_TRY(write_json(g, path));
+    snprintf(path, sizeof path, "%s.csv", base);
+    oa_text_init(&text, g->c);
+    oa_evidence_csv(g->judged, g->experiments.count, &text);
+    OA_TRY(write_text(g->c, path, &text));
     oa_text_init(&text, g->c);
     oa_evidence_markdown(g->judged, g->experiments.count, slash ? slash + 1 : base, &text);
     return write_text(g->c, page, &text);

@@ -28,7 +28,8 @@ static const struct flag flags[] = {
       .fallback = "data" },
     { "out", "DIR", .help = "folder of runs and results", .fallback = "evidence" },
     { "page", "FILE",
-      .help = "report to write; a JSON file and a folder of charts get the same name",
+      .help = "report to write; a JSON file, a CSV file of all runs and a folder of charts get the "
+              "same name",
       .fallback = "docs/evidence.md" },
     { "list", .help = "print the experiments and their verdicts; run and write nothing" },
     { "no-run", .help = "write the report from the existing results; run nothing" },

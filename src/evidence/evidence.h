@@ -232,5 +232,10 @@ bool oa_evidence_intervals(const struct oa_judged *j, struct oa_text *out);
 /* Scores over `at`, a line for each attention; false: the experiment has no axis, or too few
  * comparisons ended. */
 bool oa_evidence_lines(const struct oa_judged *j, struct oa_text *out);
+/* Retained shares, a row for each attention and a column for each variant; false: the experiment
+ * has an axis, one variant, variants with other attentions, or no comparison ended. */
+bool oa_evidence_map(const struct oa_judged *j, struct oa_text *out);
+/* Every run: a header and a line each; docs/evidence-experiments.md has the columns. */
+void oa_evidence_csv(const struct oa_judged *j, int count, struct oa_text *out);
 
 #endif

@@ -79,6 +79,15 @@ static json_t *predictions(const struct oa_judged *j)
     return list;
 }
 
+/* null: it does not apply, or is not bounded. */
+static json_t *retained(const json_t *record, const json_t *entry)
+{
+    struct oa_fieller r;
+    const char *attention = json_string_value(json_object_get(entry, "attention"));
+    bool uniform = json_is_true(json_object_get(entry, "floor"));
+    return !uniform && oa_evidence_share(record, attention, &r) ? share(&r) : json_null();
+}
+
 static json_t *entries(const json_t *record)
 {
     json_t *list = json_array(), *entry;
@@ -89,13 +98,13 @@ static json_t *entries(const json_t *record)
         const json_t *tuning = json_object_get(entry, "tuning");
         json_t *tuned = json_object_get(tuning, "values"),
                *choices = json_object_get(tuning, "choices");
-        json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O, s:o, s:O?, s:O?}", "attention",
-                                              json_object_get(entry, "attention"), "floor",
-                                              json_object_get(entry, "floor"), "trainable",
-                                              json_object_get(entry, "trainable"), "frozen",
-                                              json_object_get(entry, "frozen"), "score",
-                                              evidence_estimate_json(&score), "tuned", tuned,
-                                              "choices", choices));
+        json_array_append_new(
+            list,
+            json_pack("{s:O, s:O, s:O, s:O, s:o, s:o, s:O?, s:O?}", "attention",
+                      json_object_get(entry, "attention"), "floor", json_object_get(entry, "floor"),
+                      "trainable", json_object_get(entry, "trainable"), "frozen",
+                      json_object_get(entry, "frozen"), "score", evidence_estimate_json(&score),
+                      "retained", retained(record, entry), "tuned", tuned, "choices", choices));
     }
     return list;
 }

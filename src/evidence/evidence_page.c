@@ -130,6 +130,8 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
     if (oa_evidence_lines(j, &chart))
         oa_text_printf(out, "![Scores over %s](%s/%s-over.svg)\n\n", oa_claim_text(e, "axis"),
                        charts, e->name);
+    if (oa_evidence_map(j, &chart))
+        oa_text_printf(out, "![Retained shares](%s/%s-map.svg)\n\n", charts, e->name);
     oa_text_free(&chart);
     oa_evidence_predictions(j, out);
     oa_evidence_runs(j, out);

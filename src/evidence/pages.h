@@ -11,6 +11,9 @@ void oa_add_difference(const struct oa_estimate *e, int decimals, struct oa_text
  * variants. */
 void oa_add_variants(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out);
 struct oa_record_measure oa_finding_measure(const struct oa_judged *j, const struct oa_finding *f);
+/* evidence_map.c: the share of the baseline's gain over the uniform baseline that an attention
+ * retains, with its 95 % interval; false: it is not bounded, or does not apply. */
+bool oa_evidence_share(const json_t *record, const char *attention, struct oa_fieller *out);
 /* evidence_tables.c */
 void oa_evidence_predictions(const struct oa_judged *j, struct oa_text *out);
 void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out);

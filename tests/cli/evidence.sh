@@ -71,6 +71,8 @@ says docs/evidence.md '| softmax @ one as good as softmax @ four | one, four | .
 says docs/evidence.md 'Run it with `orthant evidence without --data FOLDER`'
 says docs/evidence/tiny.svg '^<svg'
 says docs/evidence/tiny-over.svg '^<svg'
+[ "$(head -1 docs/evidence.csv)" = experiment,comparison,attention,seed,metric,score,loss ] || fail "evidence.csv has no header"
+[ ! -e docs/evidence/tiny-map.svg ] || fail "a map of an experiment with an axis"
 [ ! -e docs/evidence/without.svg ] || fail "a chart of nothing"
 [ "$(grep -c '"prediction": ' docs/evidence.json)" = 4 ] || fail "evidence.json does not have four predictions"
 
