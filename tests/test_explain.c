@@ -136,7 +136,7 @@ static void text_has_options_shapes_and_refusals(void **state)
     (void)state;
     assert_explained("softmax", "65536 trainable, none frozen");
     assert_explained("orthogonal", "32768 trainable, 32768 frozen (regenerated from the seed)");
-    assert_explained("orthogonal", "defaults      qk=haar, tie=no");
+    assert_explained("orthogonal", "defaults      qk=haar, init=normal, tie=no");
     assert_explained(
         "random(frozen, init=normal)",
         "options       frozen=yes, init=normal\n    defaults      sigma=auto, normalise=softmax, "

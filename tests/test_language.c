@@ -191,6 +191,8 @@ static const struct {
     { "softmax(haar, qk=srht)", 15, "qk is given twice" },
     { "softmax(none)", 9, "several options~write share=none or scale=none" },
     { "softmax(share=layers)", 1, "share=layers applies to frozen projections" },
+    { "orthogonal(init=haar)", 1, "init applies to learned projections" },
+    { "softmax(init=har)", 14, "did you mean haar?" },
     { "softmax(kv=0)", 12, "kv is 0; it must be between 1 and 1024" },
     { "softmax(kv=2, tie)", 1, "kv and tie exclude each other" },
     { "mqa(tie)", 1, "kv and tie exclude each other" },

@@ -5,6 +5,7 @@
 
 #include "verify/verify.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -468,6 +469,38 @@ static void long_sequences(void **state)
 
 /* ---- frozen projections ---- */
 
+/* softmax(init=haar) starts with the matrices of orthogonal, and trains them: UᵀU = I. */
+static void projections_learn_from_drawn_values(void **state)
+{
+    static const char *const specs[] = { "softmax(init=haar)", "softmax(init=slice)", "softmax",
+                                         "linear(init=gram-schmidt)", "softmax(init=haar, kv=1)" };
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        struct oa_single_layer r;
+        struct oa_layer_shape shape = oa_equal_heads_shape(8, 2, 7);
+        assert_int_equal(oa_single_layer_open(context, specs[i], OA_PRECISION_F64, false, &r),
+                         OA_OK);
+        assert_int_equal(oa_single_layer_layer(&r, 0, &shape), OA_OK);
+        assert_int_equal(oa_store_allocate(&r.store, 1, true), OA_OK);
+        for (int which = 0; which < 2; which++) {
+            const struct oa_parameter *p = which ? r.layer.group[0].key : r.layer.group[0].query;
+            double worst = 0;
+            assert_true(p->trainable && p->decay);
+            for (int a = 0; a < 4; a++)
+                for (int b = 0; b < 4; b++) { /* columns of the first head: rows of the weight */
+                    double sum = -(double)(a == b);
+                    for (int d = 0; d < 8; d++)
+                        sum += oa_real_read(r.device, p->value, a * 8 + d) *
+                               oa_real_read(r.device, p->value, b * 8 + d);
+                    worst = fmax(worst, fabs(sum));
+                }
+            if (i == 2 ? worst < 0.1 : worst > 1e-14)
+                fail_msg("%s, %d: off by %g", specs[i], which, worst);
+        }
+        oa_single_layer_close(&r);
+    }
+}
+
 /* The value of a parameter of layer 0 or 1 of a model of two layers. */
 static void frozen_value(const char *text, const char *name, double out[2])
 {
@@ -743,6 +776,7 @@ int main(void)
         cmocka_unit_test(supports_over_many_tiles),
         cmocka_unit_test(parts_over_many_tiles),
         cmocka_unit_test(long_sequences),
+        cmocka_unit_test(projections_learn_from_drawn_values),
         cmocka_unit_test(share_layers_shares_parameters),
         cmocka_unit_test(layers_share_a_bias),
         cmocka_unit_test(formula_flops_match_counted_flops),

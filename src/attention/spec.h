@@ -45,6 +45,13 @@ struct oa_value {
       0,                                                                                           \
       0,                                                                                           \
       "how queries and keys are projected; all but learned are frozen" },                          \
+        { "init",                                                                                  \
+          OA_VALUE_CHOICE,                                                                         \
+          "normal",                                                                                \
+          OA_QK_INIT,                                                                              \
+          0,                                                                                       \
+          0,                                                                                       \
+          "initial values of learned projections, drawn as those of qk" },                         \
         { "tie", OA_VALUE_FLAG, "0", NULL, 0, 0, "keys use the query projection" },                \
         { "share",                                                                                 \
           OA_VALUE_CHOICE,                                                                         \
@@ -102,6 +109,7 @@ struct oa_value {
             "t5: distances from this one on share the last bucket"                                 \
     }
 #define OA_QK_LEARNED "learned|haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation"
+#define OA_QK_INIT "normal|haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation"
 #define OA_QK_HAAR "haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation|learned"
 
 /* ---- a parsed attention ---- */

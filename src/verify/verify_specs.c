@@ -226,6 +226,8 @@ static void add_option_specs(struct oa_proof *p, const struct oa_mechanism *m,
                              const struct oa_argument *a)
 {
     char text[OA_PROOF_TEXT], number[64], word[64];
+    if (strcmp(a->key, "init") == 0 && m->can & OA_HAS_QUERIES)
+        return; /* initial values of projections change no computation */
     if (a->kind == OA_VALUE_FLAG || a->kind == OA_VALUE_INT) {
         print_integer_option(m, a, number, sizeof number);
         snprintf(text, sizeof text, "%s(%s)", m->name, a->kind == OA_VALUE_FLAG ? a->key : number);

@@ -350,14 +350,19 @@ enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
 }
 
 /* The option that a bare word sets: a flag of that name, or the choice that has it among its words.
- * A word of two choices needs its key. */
+ * A word of two choices needs its key, but those of qk, which are those of init as well, are qk's.
+ */
 enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
                           const struct oa_word *w)
 {
     const struct oa_argument *row = a->mechanism->arguments;
     int found = -1, number = 1;
     for (int i = 0; row[i].key; i++) {
-        int choice = row[i].kind == OA_VALUE_CHOICE ? choice_index(row[i].choices, w->text) : -1;
+        bool after_qk =
+            found >= 0 && strcmp(row[i].key, "init") == 0 && strcmp(row[found].key, "qk") == 0;
+        int choice = row[i].kind == OA_VALUE_CHOICE && !after_qk
+                         ? choice_index(row[i].choices, w->text)
+                         : -1;
         bool flag = row[i].kind == OA_VALUE_FLAG && strcmp(row[i].key, w->text) == 0;
         if (choice < 0 && !flag) {
             if (strcmp(row[i].key, w->text) == 0)

@@ -3,7 +3,8 @@
  *
  *     q = s t_h Λ_h norm(x W_Q),   k = s norm(x W_K),   s = √(D/K) for scale=jl, else 1
  *
- * W_Q, W_K are learned, or frozen random matrices (generator.c) without bias. With `tie` keys use
+ * W_Q, W_K are learned, from normal initial values or random matrices (init), or frozen random
+ * matrices (generator.c) without bias. With `tie` keys use
  * W_Q; the trainable scalar t_h and diagonal Λ_h apply to queries only. norm is that of qknorm,
  * with a gain each for queries and keys, or nothing. Rotary positions come last: they commute with
  * s and t_h, but not with Λ_h.
@@ -50,19 +51,22 @@ static void projection_name_stream(const struct oa_group *g, const char *name, c
                                    size_t size)
 {
     snprintf(out, size, "init/%s%s", g->prefix, name);
-    if (oa_atom_is(g->atom, "share", "layers"))
+    if (oa_atom_is(g->atom, "share", "layers") && !oa_atom_is(g->atom, "qk", "learned"))
         cut_number(out, "layers.");
-    if (oa_atom_is(g->atom, "qk", "slice"))
+    if (oa_atom_is(g->atom, "qk", "slice") || oa_atom_is(g->atom, "init", "slice"))
         cut_number(out, "group.");
 }
 
 enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
 
-/* The value of qk; the order of its words differs between mechanisms. */
-static enum oa_projection projection_kind(const struct oa_group *g)
+/* The value of qk or init; the order of their words differs between mechanisms. OA_PROJECTIONS:
+ * init is normal, or the mechanism does not have it. */
+static enum oa_projection projection_kind(const struct oa_group *g, const char *key)
 {
     char word[32];
-    oa_choice_at(projection_argument(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number,
+    if (!oa_atom_value_exists(g->atom, key))
+        return OA_PROJECTIONS;
+    oa_choice_at(projection_argument(g, key)->choices, (int)oa_atom_value(g->atom, key)->number,
                  word, sizeof word);
     return oa_projection_of(word);
 }
@@ -78,8 +82,8 @@ static struct oa_projection_shape projection_shape(const struct oa_group *g,
                                          .layer_heads = g->layer_heads };
 }
 
-/* The shape stored by projection_freeze. */
-static struct oa_projection_shape frozen_shape(const struct oa_parameter *p)
+/* The shape stored by projection_draw. */
+static struct oa_projection_shape drawn_shape(const struct oa_parameter *p)
 {
     const long *a = p->fill_argument;
     return (struct oa_projection_shape){ .kind = (enum oa_projection)a[KIND],
@@ -93,26 +97,26 @@ static struct oa_projection_shape frozen_shape(const struct oa_parameter *p)
 static enum oa_error projection_fill_matrix(oa_context *c, const struct oa_parameter *p,
                                             uint64_t seed, double *out)
 {
-    struct oa_projection_shape shape = frozen_shape(p);
+    struct oa_projection_shape shape = drawn_shape(p);
     return oa_generate_projection(c, &shape, oa_stream_named(seed, p->stream), out);
 }
 
 static enum oa_error projection_fill_chains(oa_context *c, const struct oa_parameter *p,
                                             uint64_t seed, double *out)
 {
-    struct oa_projection_shape shape = frozen_shape(p);
+    struct oa_projection_shape shape = drawn_shape(p);
     return oa_generate_chains(c, &shape, oa_stream_named(seed, p->stream), out);
 }
 
 /* False: the projection is stored as a matrix. */
 static bool projection_chain(const struct oa_parameter *p, struct oa_chain *chain)
 {
-    struct oa_projection_shape shape = frozen_shape(p);
+    struct oa_projection_shape shape = drawn_shape(p);
     return p->fill == projection_fill_chains && oa_projection_chain(&shape, chain);
 }
 
-static void projection_freeze(const struct oa_group *g, enum oa_projection kind, long heads,
-                              const char *name, struct oa_parameter *p)
+static void projection_draw(const struct oa_group *g, enum oa_projection kind, long heads,
+                            const char *name, struct oa_parameter *p)
 {
     const long arguments[] = {
         [KIND] = (long)kind,
@@ -122,7 +126,6 @@ static void projection_freeze(const struct oa_group *g, enum oa_projection kind,
         [FIRST_HEAD] = g->first_head,
         [LAYER_HEADS] = g->layer_heads,
     };
-    p->trainable = p->decay = false;
     p->init = OA_INIT_CUSTOM;
     p->fill = projection_fill_matrix;
     memcpy(p->fill_argument, arguments, sizeof arguments);
@@ -148,8 +151,6 @@ static struct oa_parameter *projection_add_weight(struct oa_group *g, enum oa_pr
 {
     struct oa_parameter p = { .dims = 2,
                               .dim = { heads * g->shape.head_width, g->shape.width },
-                              .trainable = true,
-                              .decay = true,
                               .matrix = true,
                               .init = OA_INIT_NORMAL,
                               .scale = 1 / sqrt((double)g->shape.width) };
@@ -157,8 +158,10 @@ static struct oa_parameter *projection_add_weight(struct oa_group *g, enum oa_pr
     struct oa_chain chain;
     struct oa_projection_shape shape = projection_shape(g, kind, heads);
     snprintf(kept, sizeof kept, "%s", name);
-    if (kind != OA_PROJECTION_LEARNED)
-        projection_freeze(g, kind, heads, name, &p);
+    enum oa_projection drawn = kind == OA_PROJECTION_LEARNED ? projection_kind(g, "init") : kind;
+    p.trainable = p.decay = kind == OA_PROJECTION_LEARNED;
+    if (drawn != OA_PROJECTIONS)
+        projection_draw(g, drawn, heads, name, &p);
     if (!g->stored_weights && oa_projection_chain(&shape, &chain))
         projection_as_chain(&chain, &p, kept, sizeof kept);
     return oa_group_parameter(g, kept, &p);
@@ -174,10 +177,11 @@ static struct oa_parameter *projection_add_bias(struct oa_group *g, long heads, 
 
 enum oa_error oa_project_weights(struct oa_group *g)
 {
-    enum oa_projection kind = projection_kind(g);
+    enum oa_projection kind = projection_kind(g, "qk"), initial = projection_kind(g, "init");
     bool learned = kind == OA_PROJECTION_LEARNED, tie = oa_atom_flag(g->atom, "tie");
-    struct oa_projection_shape shape = projection_shape(g, kind, g->shape.heads);
-    if (!learned)
+    struct oa_projection_shape shape =
+        projection_shape(g, learned ? initial : kind, g->shape.heads);
+    if (shape.kind != OA_PROJECTIONS)
         OA_TRY(oa_projection_check(g->context, &shape));
     g->query = projection_add_weight(g, kind, g->shape.heads, "query.weight");
     g->key = tie ? NULL : projection_add_weight(g, kind, g->key_heads, "key.weight");
@@ -205,6 +209,12 @@ enum oa_error oa_project_parameters(struct oa_group *g)
 
 bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
+    if (oa_atom_value_exists(a, "init") && !oa_atom_is(a, "init", "normal") &&
+        !oa_atom_is(a, "qk", "learned")) {
+        snprintf(sentence, size,
+                 "init applies to learned projections: a frozen one is drawn as qk has it.");
+        return true;
+    }
     if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned") ||
         oa_atom_is(a, "relative", "t5"))
         return false;
