@@ -61,7 +61,7 @@ static const struct {
     { "/metrics", false, false, oa_answer_metrics },
     { "/v1/models", false, false, answer_models },
     { "/v1/completions", true, false, oa_completion_begin },
-    { "/v1/score", true, false, oa_answer_score },
+    { "/v1/score", true, false, oa_score_begin },
     { "/v1/classify", true, false, oa_answer_classify },
     { "/v1/translate", true, false, oa_answer_translate },
     { "/v1/embeddings", true, false, oa_answer_embeddings },

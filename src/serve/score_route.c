@@ -1,61 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0
- * /v1/score: log-likelihoods of texts, by the function that evaluates models (oa_model_score). */
+ * /v1/score: log-likelihoods of texts, by the function that evaluates models (oa_model_score). A
+ * step scores one window of one text; requests take turns, and decoding steps are between. */
 #include "serve/server.h"
 
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "serve/request_inputs.h"
 
-static enum oa_error score_one(struct oa_served_model *m, const struct oa_ids *ids, size_t index,
-                               json_t *data)
+struct oa_scoring {
+    struct oa_scoring *next;
+    struct oa_exchange *exchange;
+    json_t *request, *data;
+    struct oa_served_model *model;
+    struct oa_ids ids; /* of the text that is being scored; empty: it is yet to be encoded */
+    double *nats;      /* [ids - 1] */
+    size_t input;      /* its number */
+    long scored;       /* of ids but the first */
+};
+
+static void free_scoring(struct oa_scoring *j)
 {
-    oa_context *c = m->model->context;
-    double *nats = oa_alloc(c, (ids->count + 1) * sizeof *nats), sum = 0;
-    enum oa_error e =
-        nats ? oa_model_score(m->tape, m->model, ids->id, (long)ids->count, nats) : OA_NO_MEMORY;
-    json_t *tokens = json_array();
-    oa_json_append(c, tokens, json_null());
-    for (size_t i = 0; e == OA_OK && i + 1 < ids->count; i++) {
-        sum -= nats[i];
-        oa_json_append(c, tokens, oa_json_number(-nats[i]));
-    }
-    oa_json_append(c, data,
-                   json_pack("{s:I, s:o, s:I, s:o}", "index", (json_int_t)index, "log_p",
-                             oa_json_number(sum), "tokens", (json_int_t)ids->count,
-                             "token_logprobs", tokens));
-    oa_free(nats);
-    return e;
+    oa_ids_free(&j->ids);
+    oa_free(j->nats);
+    json_decref(j->request);
+    oa_free(j);
 }
 
-static enum oa_error score_inputs(struct oa_server *s, const json_t *request, json_t *data,
-                                  struct oa_served_model **m)
+static enum oa_error check_score_request(struct oa_server *s, const json_t *request,
+                                         struct oa_served_model **m)
 {
-    struct oa_ids ids;
     OA_TRY(oa_request_check_names(s->context, request, "model input"));
     OA_TRY(oa_request_model(s, request, m));
     if (!(*m)->writable)
         return oa_fail(s->context, OA_ARGUMENT,
                        "%s was trained for the task \"%s\"; scores need a language model",
                        (*m)->name, (*m)->options->data_task);
-    OA_TRY(oa_inputs_check(s->context, request));
-    for (size_t i = 0; i < oa_inputs_count(request); i++) {
-        oa_ids_init(&ids, s->context);
-        enum oa_error e = oa_request_ids(*m, "input", oa_inputs_at(request, i), &ids);
-        if (e == OA_OK && !ids.count)
-            e = oa_fail(s->context, OA_ARGUMENT, "input %zu has no tokens", i);
-        if (e == OA_OK)
-            e = score_one(*m, &ids, i, data);
-        s->counts.prompt_tokens += (double)ids.count;
-        oa_ids_free(&ids);
-        OA_TRY(e);
+    return oa_inputs_check(s->context, request);
+}
+
+void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *request)
+{
+    struct oa_served_model *m;
+    struct oa_scoring *j = NULL, **last = &s->scorings;
+    if (check_score_request(s, request, &m) == OA_OK)
+        j = oa_alloc(s->context, sizeof *j);
+    if (!j) {
+        oa_reply_failure(s, x);
+        return;
     }
+    *j = (struct oa_scoring){
+        .exchange = x, .request = json_incref(request), .data = json_array(), .model = m
+    };
+    oa_ids_init(&j->ids, s->context);
+    while (*last)
+        last = &(*last)->next;
+    *last = j;
+}
+
+static enum oa_error begin_scored_text(struct oa_server *s, struct oa_scoring *j)
+{
+    j->scored = 0;
+    OA_TRY(oa_request_ids(j->model, "input", oa_inputs_at(j->request, j->input), &j->ids));
+    if (!j->ids.count)
+        return oa_fail(s->context, OA_ARGUMENT, "input %zu has no tokens", j->input);
+    s->counts.prompt_tokens += (double)j->ids.count;
+    j->nats = oa_alloc(s->context, j->ids.count * sizeof *j->nats);
+    return j->nats ? OA_OK : OA_NO_MEMORY;
+}
+
+static void end_scored_text(struct oa_server *s, struct oa_scoring *j)
+{
+    oa_context *c = s->context;
+    double sum = 0;
+    json_t *tokens = json_array();
+    oa_json_append(c, tokens, json_null());
+    for (size_t i = 0; i + 1 < j->ids.count; i++) {
+        sum -= j->nats[i];
+        oa_json_append(c, tokens, oa_json_number(-j->nats[i]));
+    }
+    oa_json_append(c, j->data,
+                   json_pack("{s:I, s:o, s:I, s:o}", "index", (json_int_t)j->input, "log_p",
+                             oa_json_number(sum), "tokens", (json_int_t)j->ids.count,
+                             "token_logprobs", tokens));
+    oa_free(j->nats);
+    j->nats = NULL;
+    oa_ids_free(&j->ids);
+    oa_ids_init(&j->ids, c);
+    j->input++;
+}
+
+static enum oa_error score_next_window(struct oa_server *s, struct oa_scoring *j)
+{
+    struct oa_served_model *m = j->model;
+    if (!j->ids.count)
+        OA_TRY(begin_scored_text(s, j));
+    long rest = (long)j->ids.count - 1 - j->scored, n = oa_min(m->options->model_context, rest);
+    OA_TRY(oa_model_score(m->tape, m->model, j->ids.id + j->scored, n + 1, j->nats + j->scored));
+    j->scored += n;
+    if (n == rest)
+        end_scored_text(s, j);
     return OA_OK;
 }
 
-void oa_answer_score(struct oa_server *s, struct oa_exchange *x, json_t *request)
+bool oa_score_step(struct oa_server *s)
 {
-    struct oa_served_model *m;
-    json_t *data = json_array();
-    enum oa_error e = score_inputs(s, request, data, &m);
-    oa_inputs_reply(s, x, e, m, data, 0);
+    struct oa_scoring *j = s->scorings, **last = &s->scorings;
+    if (!j)
+        return false;
+    enum oa_error e = score_next_window(s, j);
+    *last = j->next;
+    j->next = NULL;
+    if (e != OA_OK || j->input == oa_inputs_count(j->request)) {
+        oa_inputs_reply(s, j->exchange, e, j->model, j->data, 0);
+        free_scoring(j);
+    } else {
+        while (*last)
+            last = &(*last)->next;
+        *last = j;
+    }
+    oa_clear_error(s->context);
+    return true;
 }

@@ -23,6 +23,7 @@ struct oa_server {
     struct oa_http *http;
     struct oa_slots slots;
     struct oa_completion *completions; /* under way, oldest first */
+    struct oa_scoring *scorings;       /* requests for scores, whose turn is next first */
     unsigned long long made;           /* completions so far, for their ids */
     double started;                    /* time of the day */
     struct oa_serve_counts counts;
@@ -62,11 +63,15 @@ void oa_completion_begin(struct oa_server *s, struct oa_exchange *x, json_t *req
 /* One piece of work on those under way; false: there was none. */
 bool oa_completions_step(struct oa_server *s);
 
+/* ---- score_route.c ---- */
+void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *request);
+/* A window of one text; false: there was none. */
+bool oa_score_step(struct oa_server *s);
+
 /* ---- other routes ---- */
 void oa_answer_tokenize(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_detokenize(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_tokenizer_info(struct oa_server *s, struct oa_exchange *x, json_t *request);
-void oa_answer_score(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_classify(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_embeddings(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_translate(struct oa_server *s, struct oa_exchange *x, json_t *request);

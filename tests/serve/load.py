@@ -66,6 +66,34 @@ steps, rows = float(numbers["orthant_decoding_steps_total"]), float(numbers["ort
 assert rows > 1.2 * steps, f"{rows} rows in {steps} steps: nothing was decoded together"
 print(f"{rows:.0f} rows in {steps:.0f} steps")
 
+# ---- a long score: it lets others through, and has the numbers of its windows alone
+
+words = "To be or not to be that is the question "
+ids = json.loads(post("/tokenize", {"model": "run", "prompt": words * 1000})[1])["tokens"]
+scored = {}
+
+
+def score_long():
+    scored["long"] = json.loads(post("/v1/score", {"model": "run", "input": ids})[1])["data"][0]
+
+
+scorer = threading.Thread(target=score_long)
+scorer.start()
+time.sleep(0.05)
+arrived = 0
+while scorer.is_alive():
+    assert choices(completion(0)) == alone[0]
+    arrived += scorer.is_alive()
+scorer.join()
+assert arrived >= 2, "completions wait for a long score"
+windows = [ids[i : i + 65] for i in range(0, len(ids) - 1, 64)]
+parts = [json.loads(post("/v1/score", {"model": "run", "input": w})[1])["data"][0] for w in windows[:3] + windows[-1:]]
+got = scored["long"]["token_logprobs"]
+assert len(got) == scored["long"]["tokens"] == len(ids)
+for first, part in zip((0, 64, 128, 64 * (len(windows) - 1)), parts):
+    assert got[first + 1 : first + 65] == part["token_logprobs"][1:], "a window has other numbers than alone"
+assert abs(sum(got[1:]) - scored["long"]["log_p"]) < 1e-6 * -scored["long"]["log_p"]
+
 # ---- bad clients
 
 
