@@ -7,8 +7,8 @@
 #include "base/json_write.h"
 #include "serve/request_inputs.h"
 
-struct oa_scoring {
-    struct oa_scoring *next;
+struct oa_score_job {
+    struct oa_score_job *next;
     struct oa_exchange *exchange;
     json_t *request, *data;
     struct oa_served_model *model;
@@ -18,7 +18,7 @@ struct oa_scoring {
     long scored;       /* of ids but the first */
 };
 
-static void free_scoring(struct oa_scoring *j)
+static void free_scoring(struct oa_score_job *j)
 {
     oa_ids_free(&j->ids);
     oa_free(j->nats);
@@ -41,14 +41,14 @@ static enum oa_error check_score_request(struct oa_server *s, const json_t *requ
 void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *request)
 {
     struct oa_served_model *m;
-    struct oa_scoring *j = NULL, **last = &s->scorings;
+    struct oa_score_job *j = NULL, **last = &s->scorings;
     if (check_score_request(s, request, &m) == OA_OK)
         j = oa_alloc(s->context, sizeof *j);
     if (!j) {
         oa_reply_failure(s, x);
         return;
     }
-    *j = (struct oa_scoring){
+    *j = (struct oa_score_job){
         .exchange = x, .request = json_incref(request), .data = json_array(), .model = m
     };
     oa_ids_init(&j->ids, s->context);
@@ -57,7 +57,7 @@ void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *request)
     *last = j;
 }
 
-static enum oa_error begin_scored_text(struct oa_server *s, struct oa_scoring *j)
+static enum oa_error begin_scored_text(struct oa_server *s, struct oa_score_job *j)
 {
     j->scored = 0;
     OA_TRY(oa_request_ids(j->model, "input", oa_inputs_at(j->request, j->input), &j->ids));
@@ -68,7 +68,7 @@ static enum oa_error begin_scored_text(struct oa_server *s, struct oa_scoring *j
     return j->nats ? OA_OK : OA_NO_MEMORY;
 }
 
-static void end_scored_text(struct oa_server *s, struct oa_scoring *j)
+static void end_scored_text(struct oa_server *s, struct oa_score_job *j)
 {
     oa_context *c = s->context;
     double sum = 0;
@@ -89,7 +89,7 @@ static void end_scored_text(struct oa_server *s, struct oa_scoring *j)
     j->input++;
 }
 
-static enum oa_error score_next_window(struct oa_server *s, struct oa_scoring *j)
+static enum oa_error score_next_window(struct oa_server *s, struct oa_score_job *j)
 {
     struct oa_served_model *m = j->model;
     if (!j->ids.count)
@@ -104,7 +104,7 @@ static enum oa_error score_next_window(struct oa_server *s, struct oa_scoring *j
 
 bool oa_score_step(struct oa_server *s)
 {
-    struct oa_scoring *j = s->scorings, **last = &s->scorings;
+    struct oa_score_job *j = s->scorings, **last = &s->scorings;
     if (!j)
         return false;
     enum oa_error e = score_next_window(s, j);

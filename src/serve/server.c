@@ -77,7 +77,8 @@ static void serve_until_stopped(struct oa_server *s)
     bool busy = false;
     while (!oa_stop_pending(s->context)) {
         take_requests(s, busy ? 0 : 0.1);
-        busy = oa_completions_step(s) | oa_score_step(s);
+        busy = oa_completions_step(s);
+        busy |= oa_score_step(s);
         if (oa_clock() - expired > 1) {
             oa_http_expire(s->http);
             expired = oa_clock();
@@ -92,7 +93,8 @@ static void finish_requests(struct oa_server *s)
     oa_http_quiesce(s->http);
     for (double since = oa_clock(); busy || oa_clock() - since < PATIENCE;) {
         take_requests(s, busy ? 0 : 0.02);
-        busy = oa_completions_step(s) | oa_score_step(s);
+        busy = oa_completions_step(s);
+        busy |= oa_score_step(s);
         if (busy)
             since = oa_clock();
         else if (oa_http_is_idle(s->http))

@@ -23,7 +23,7 @@ struct oa_server {
     struct oa_http *http;
     struct oa_slots slots;
     struct oa_completion *completions; /* under way, oldest first */
-    struct oa_scoring *scorings;       /* requests for scores, whose turn is next first */
+    struct oa_score_job *scorings;     /* requests for scores, whose turn is next first */
     unsigned long long made;           /* completions so far, for their ids */
     double started;                    /* time of the day */
     struct oa_serve_counts counts;
