@@ -327,7 +327,7 @@ static void misuse_is_refused(void **state)
     expect_refused(c, oa_attention_forward(a, &in, x), OA_ARGUMENT, "oa_attention_input");
     oa_attention_close(a);
     oa_config *config = oa_config_new(c);
-    const struct oa_generate_request request = { .reserved = { [3] = 1 } };
+    const struct oa_generate_request request = { .reserved = { [2] = 1 } };
     expect_refused(c, oa_generate(config, "nowhere", &request, NULL), OA_ARGUMENT,
                    "oa_generate_request");
     oa_config_free(config);

@@ -234,7 +234,8 @@ struct oa_generate_request {
      * returns at line ends are removed. */
     int (*next)(void *argument, const char **prompt, size_t *length);
     void *argument;
-    long reserved[4];
+    const char *precision; /* "f32", "bf16", "f64"; NULL = that of the run */
+    long reserved[3];
 };
 /* Continues prompts with the language model in a folder, with the options generate.*; request may
  * be NULL. Text goes to the sink token by token, the prompt first, as UTF-8, with only such tokens

@@ -126,7 +126,8 @@ class oa_generate_request(Structure):
         ('stops', c_int),
         ('next', CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), POINTER(c_size_t))),
         ('argument', c_void_p),
-        ('reserved', c_long * 4),
+        ('precision', c_char_p),
+        ('reserved', c_long * 3),
     ]
 
 

@@ -69,6 +69,11 @@ enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct o
 /* The same in a precision of choice. */
 enum oa_error oa_trained_open_in(oa_context *c, const char *folder, enum oa_precision precision,
                                  struct oa_trained *out);
+/* The same in one with that name; NULL: that of the run. */
+enum oa_error oa_trained_open_as(oa_context *c, const char *folder, const char *precision,
+                                 struct oa_trained *out);
+/* OA_ARGUMENT unless it is the name of a precision. */
+enum oa_error oa_precision_read(oa_context *c, const char *name, enum oa_precision *out);
 void oa_trained_close(struct oa_trained *t); /* also after a failed open */
 /* Member "checkpoint", its step, of a run that has not ended. */
 /* Refuses, for commands that read data, imported models without an output layer, and those of

@@ -27,7 +27,7 @@ struct decode_bench {
     oa_context *c;
     const struct oa_options *options;
     const struct oa_decode_bench_request *q;
-    struct oa_workload workload;
+    struct oa_model_form form;
     double arithmetic; /* FLOPs a second at the measured peak */
     struct decode_row *row;
     int rows;
@@ -54,12 +54,12 @@ static enum oa_error open_reader(const struct decode_bench *r, const struct oa_o
                                  long sequences, bool dry, struct reader *x)
 {
     OA_TRY(oa_device_open(r->c, o->train_precision, dry, &x->device));
-    OA_TRY(oa_model_open(x->device, o, &r->workload.form, false, &x->model));
+    OA_TRY(oa_model_open(x->device, o, &r->form, false, &x->model));
     if (x->model->form.encoder)
         return oa_fail(r->c, OA_ARGUMENT,
                        "bench --decode needs a decoder-only model; those of the task %s have an "
                        "encoder",
-                       r->workload.task->name);
+                       o->data_task);
     OA_TRY(oa_decoding_batch_open(x->model, (int)sequences, &x->decodings));
     x->ids = oa_alloc(r->c, (size_t)sequences * sizeof *x->ids);
     x->logits = oa_alloc(r->c, (size_t)(sequences * x->model->vocabulary) * sizeof *x->logits);
@@ -300,8 +300,9 @@ static json_t *decode_bench_json(const struct decode_bench *r)
 static enum oa_error bench_attentions_decoding(struct decode_bench *r)
 {
     struct oa_options changed;
+    struct oa_step_shape shape;
     OA_TRY(check_decode_bench(r));
-    OA_TRY(oa_workload_open(r->c, r->options, &r->workload));
+    OA_TRY(oa_task_sketch(r->c, r->options, &r->form, &shape));
     r->row = oa_alloc(r->c, (size_t)oa_max(1, (long)oa_max(1, r->q->count) * r->q->sizes) *
                                 sizeof *r->row);
     enum oa_error e = r->row ? measure_decoding(r, &changed) : OA_NO_MEMORY;
@@ -325,7 +326,6 @@ enum oa_error oa_bench_decode(const oa_config *config,
         oa_json_add(&t, decode_bench_json(&r));
     else if (e == OA_OK)
         print_decode_bench(&r, out ? out->width : 0, &t);
-    oa_workload_close(&r.workload);
     oa_free(r.row);
     if (e != OA_OK) {
         oa_text_free(&t);

@@ -340,9 +340,8 @@ static enum oa_error check_forward_request(oa_context *c, const struct oa_forwar
     *precision = OA_PRECISION_F32;
     if (!r->in || !r->out)
         return oa_fail(c, OA_ARGUMENT, "forward needs an input file and an output file");
-    if (r->precision && !oa_precision_parse(r->precision, precision))
-        return oa_fail(c, OA_ARGUMENT, "--precision \"%s\": expected f32, bf16 or f64",
-                       r->precision);
+    if (r->precision)
+        OA_TRY(oa_precision_read(c, r->precision, precision));
     if (oa_same_file(r->in, r->out))
         return oa_fail(c, OA_ARGUMENT, "%s and %s are the same file; choose another output file",
                        r->in, r->out);

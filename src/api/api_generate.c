@@ -71,7 +71,7 @@ static enum oa_error prepare_generation(struct generation *g, const char *folder
     if (g->o->generate_temperature == 0 && g->o->generate_samples > 1)
         oa_log(c, 0, "generate.temperature is 0: all %ld samples will be the same text",
                g->o->generate_samples);
-    OA_TRY(oa_trained_open(c, folder, &g->t));
+    OA_TRY(oa_trained_open_as(c, folder, g->r->precision, &g->t));
     OA_TRY(check_generator_run(g, folder));
     struct oa_sampling how = { .temperature = g->o->generate_temperature,
                                .top_k = g->o->generate_top_k,
@@ -337,7 +337,7 @@ enum oa_error oa_generate(const oa_config *config, const char *folder,
         .t = { .context = c }, .o = &config->options, .r = request ? request : &nothing, .out = out
     };
     OA_TRY(oa_status(c));
-    OA_TRY(oa_check_reserved(c, "oa_generate_request", g.r->reserved, 4));
+    OA_TRY(oa_check_reserved(c, "oa_generate_request", g.r->reserved, 3));
     oa_ids_init(&g.ids, c);
     oa_text_init(&g.held, c);
     oa_text_init(&g.said, c);

@@ -140,6 +140,24 @@ enum oa_error oa_trained_open_in(oa_context *c, const char *folder, enum oa_prec
     return open_trained_run(c, folder, (int)precision, t);
 }
 
+enum oa_error oa_precision_read(oa_context *c, const char *name, enum oa_precision *out)
+{
+    if (oa_precision_parse(name, out))
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "--precision \"%.40s\": expected f32, bf16 or f64", name);
+}
+
+enum oa_error oa_trained_open_as(oa_context *c, const char *folder, const char *precision,
+                                 struct oa_trained *t)
+{
+    enum oa_precision wanted;
+    if (!precision)
+        return oa_trained_open(c, folder, t);
+    *t = (struct oa_trained){ .context = c };
+    OA_TRY(oa_precision_read(c, precision, &wanted));
+    return oa_trained_open_in(c, folder, wanted, t);
+}
+
 enum oa_error oa_trained_check_output(const struct oa_trained *t, const char *folder)
 {
     const struct oa_model_form *f = &t->model->form;
@@ -171,6 +189,18 @@ void oa_trained_close(struct oa_trained *t)
     oa_tokenizer_close(t->tokenizer);
     oa_labels_free(&t->labels);
     oa_labels_free(&t->specials);
+}
+
+enum oa_error oa_config_like_run(oa_config *config, const char *folder)
+{
+    char path[OA_PATH];
+    oa_context *c = config->context;
+    OA_TRY(oa_config_read_run(config, folder));
+    OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
+    OA_TRY(oa_options_set(c, &config->options, "data.tokenizer", path));
+    config->options.train_init[0] = config->options.distil_teacher[0] = 0;
+    oa_copies_use(c, folder, true);
+    return OA_OK;
 }
 
 enum oa_error oa_config_read_run(oa_config *config, const char *folder)

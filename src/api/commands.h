@@ -81,6 +81,12 @@ enum oa_error oa_serve(oa_context *c, const struct oa_serve_request *r,
 
 /* ---- before and beyond a comparison ---- */
 
+/* Sets all options to those of a run, its tokenizer included, for oa_plan_training and oa_bench_*:
+ * what is counted and timed then is a model of its shape, with initial values, that starts from
+ * nothing and has no teacher. `folder` is borrowed by the context: files that the attention names
+ * are read in it. */
+enum oa_error oa_config_like_run(oa_config *config, const char *folder);
+
 /* Parameters, FLOPs, memory and estimated time of a training, without doing it: a row for each of
  * `count` attentions; 0: model.attention. */
 OA_API enum oa_error oa_plan_training(const oa_config *config, const char *const *attentions,

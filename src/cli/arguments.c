@@ -294,6 +294,12 @@ static const char *given_key(const struct call *call, const struct given_option 
     return flag ? flag->key : given->name;
 }
 
+enum oa_error apply_options_like(struct call *call)
+{
+    enum oa_error e = call->words ? oa_config_like_run(call->config, call->word[0]) : OA_OK;
+    return e == OA_OK ? apply_options(call) : e;
+}
+
 enum oa_error apply_options(struct call *call)
 {
     enum oa_error e = read_files(call);

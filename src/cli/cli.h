@@ -78,6 +78,8 @@ int flag_values(const struct call *call, const char *name,
 bool has_section(const struct command *c, const char *section);
 /* Sets the options that --config and --section.key gave, on top of what call->config holds. */
 enum oa_error apply_options(struct call *call);
+/* The same on top of those of the run that the first argument names, if there is one. */
+enum oa_error apply_options_like(struct call *call);
 /* A whole number from low to high; false after an error was printed. */
 bool flag_number(struct call *call, const char *name, long low, long high, long *out);
 /* Prints "orthant: …" and where help is; the result of a command that was used wrongly. */

@@ -82,7 +82,7 @@ static enum oa_error bench_step(struct call *call)
                     "--step times the run that --model.attention, --train.precision and other "
                     "options --section.key describe"))
         return OA_ARGUMENT;
-    enum oa_error e = apply_options(call);
+    enum oa_error e = apply_options_like(call);
     int processor = strcmp(flag_value(call, "clock"), "processor") == 0 ? 1
                     : flag_given(call, "clock")                         ? -1
                                                                         : 0;
@@ -104,7 +104,7 @@ static enum oa_error bench_decode(struct call *call)
         r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
         r.count = flag_values(call, "attention", given);
         r.attentions = given;
-        e = apply_options(call);
+        e = apply_options_like(call);
         if (e == OA_OK)
             e = oa_bench_decode(call->config, &r, &call->out);
     }
@@ -114,7 +114,11 @@ static enum oa_error bench_decode(struct call *call)
 
 static enum oa_error run_bench(struct call *call)
 {
-    if (!want_words(call, 0, 0, "no arguments; attentions are given with --attention"))
+    bool model = flag_given(call, "step") || flag_given(call, "decode");
+    if (!want_words(call, 0, model,
+                    model ? "at most one argument, the folder of a run"
+                          : "no arguments without --step or --decode; attentions are given with "
+                            "--attention"))
         return OA_ARGUMENT;
     if (flag_given(call, "step"))
         return bench_step(call);
@@ -174,12 +178,12 @@ static const struct flag flags[] = {
 const struct command command_bench = {
     .name = "bench",
     .sentence = "times attention layers and kernels against the peak rates of this machine",
-    .usage =
-        "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
-        "--step [--config FILE] [--section.key VALUE]...\n"
-        "--decode [--attention SPEC]... [--sequences LIST] [--after N] [--section.key VALUE]...\n"
-        "--peak\n"
-        "--kernels",
+    .usage = "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
+             "[DIR] --step [--config FILE] [--section.key VALUE]...\n"
+             "[DIR] --decode [--attention SPEC]... [--sequences LIST] [--after N] [--section.key "
+             "VALUE]...\n"
+             "--peak\n"
+             "--kernels",
     .text = "Times a layer with its projections, forward and backward, as the minimum of several "
             "runs. The rate is a share of the machine's measured peak, the time a multiple of "
             "softmax attention's. The last column is the measured exponent: 2 means that twice the "
@@ -193,6 +197,8 @@ const struct command command_bench = {
             "prints tokens per second and the bytes that a step reads (the weights once for all "
             "sequences). The lower bound is the time to read those bytes or to do the step's "
             "arithmetic on this machine.\n"
+            "With the folder of a run, imported or trained, --step and --decode take its options "
+            "first, and its tokenizer; the model has its shape, not its values.\n"
             "Other programs make the numbers worse: run it on an idle machine. When stopped by "
             "Ctrl-C it prints what it has measured.",
     .examples =
@@ -202,6 +208,7 @@ const struct command command_bench = {
         "--train.precision bf16\n"
         "$ orthant bench --decode --attention softmax --attention linear --sequences 1,8,32 "
         "--model.width 768\n"
+        "$ orthant bench runs/a --decode --sequences 1 --train.precision bf16\n"
         "$ orthant bench --attention all --lengths 512,32768 --width 512 --heads 8 --threads 1 "
         "--clock processor",
     .sections = "model data train",

@@ -41,7 +41,9 @@ static enum oa_error generate_from_file(struct call *call, const char *path,
 static enum oa_error generate_from(struct call *call, const char **stops)
 {
     const char *file = flag_value(call, "prompt-file");
-    struct oa_generate_request request = { .prompt = flag_value(call, "prompt"), .stop = stops };
+    struct oa_generate_request request = { .prompt = flag_value(call, "prompt"),
+                                           .stop = stops,
+                                           .precision = flag_value(call, "precision") };
     request.length = request.prompt ? strlen(request.prompt) : 0;
     request.stops = flag_values(call, "stop", stops);
     if (flag_given(call, "interactive"))
@@ -81,6 +83,9 @@ static const struct flag flags[] = {
     { "top-p", "X",
       .help = "sample from the most likely tokens with total probability X (nucleus sampling)",
       .key = "generate.top_p" },
+    { "precision", "NAME",
+      .help = "arithmetic: f32, bf16 or f64 (default: that of the run; of imported ones f32)",
+      .words = "f32|bf16|f64" },
     { .name = NULL },
 };
 
@@ -89,7 +94,8 @@ const struct command command_generate = {
     .sentence = "generates text with a trained language model",
     .usage =
         "DIR [--prompt TEXT | --prompt-file FILE | --interactive] [--tokens N] [--stop TEXT]...\n"
-        "DIR [--samples N] [--seed N] [--temperature X] [--top-k N] [--top-p X] [--json]",
+        "DIR [--samples N] [--seed N] [--temperature X] [--top-k N] [--top-p X] [--json]\n"
+        "DIR [--precision NAME] ...",
     .text =
         "Prints the prompt and continues it token by token. The same folder, prompt, seed and "
         "options give the same text. Each token is computed from the state of those before it, "
