@@ -56,6 +56,7 @@ static enum oa_error distil_set_parts(struct distilling *d)
     struct oa_pretrained files;
     struct oa_options theirs;
     struct oa_model_form form;
+    bool any;
     oa_context *c = d->c;
     for (int i = 0; i < PARTS; i++)
         d->part[i] = d->config.options;
@@ -66,16 +67,12 @@ static enum oa_error distil_set_parts(struct distilling *d)
     OA_TRY(oa_options_set(c, &d->part[TEACHER], "model.attention", theirs.model_attention));
     distil_only_validate(&d->part[TEACHER]);
     distil_only_validate(&d->part[EXCHANGED]);
-    first->distil_learn = OA_LEARN_ATTENTION;
-    first->train_steps = first->distil_attention_steps;
-    first->train_lr = first->distil_attention_lr;
-    first->train_seconds = 0;
-    first->train_average = 0;
-    first->train_keep_best = false;
-    first->train_patience = 0;
-    if (first->train_warmup > first->train_steps / 10)
-        first->train_warmup = first->train_steps / 10;
-    OA_TRY(oa_teacher_name_layers(c, d->teacher, first, &form));
+    OA_TRY(oa_teacher_first_stage(c, first, &form, &any));
+    if (!any)
+        return oa_fail(c, OA_ARGUMENT,
+                       "the student has the attention of the teacher in every layer, \"%s\": give "
+                       "another one",
+                       first->model_attention);
     second->distil_learn = OA_LEARN_OUTPUT;
     OA_TRY(oa_path(c, d->stage, d->out, "attention"));
     return oa_options_set(c, second, "train.init", d->stage);

@@ -152,6 +152,9 @@ const struct command command_compare = {
         "texts by their contents: another comparison and changed files are refused.\n"
         "Progress counts all runs, those of compare.tune and compare.vary included, and "
         "estimates the remaining time; when not on a terminal, it is printed ever more rarely.\n"
+        "With --init RUN --distil.teacher RUN every run learns from RUN as 'orthant distil' has "
+        "it, in "
+        "two stages; the report has the share of RUN that is kept after each.\n"
         "Started by mpirun or srun, each process trains one run after another, in a folder that "
         "all of them see (docs/cluster.md).\n"
         "Exits with 4 if every attention had runs that diverged, so that nothing can be compared.",
@@ -159,7 +162,7 @@ const struct command command_compare = {
                 "--seeds 5 --out comparison\n"
                 "$ orthant compare --data.train text.txt --attention softmax --attention "
                 "\"local(window=16)\" --equal time",
-    .sections = "model data train decode compare cluster",
+    .sections = "model data train distil decode compare cluster",
     .ranks = true,
     .flags = flags,
     .see = "train plan explain",

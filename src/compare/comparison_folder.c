@@ -22,9 +22,11 @@ static enum oa_error check_comparison_marker(oa_context *c, const char *path)
 }
 
 /* runs/attention-NN/seed-S, tune/attention-NN/CELL/seed-S, vary/attention-NN/SOURCE-SEED */
-static const struct oa_folder_name run_names[] = {
-    { "run.json", NULL }, { "result.json", NULL }, { OA_ITEMS_FILE, NULL }, { NULL, oa_run_names }
-};
+static const struct oa_folder_name run_names[] = { { "run.json", NULL },
+                                                   { "result.json", NULL },
+                                                   { OA_ITEMS_FILE, NULL },
+                                                   { "attention", oa_run_names },
+                                                   { NULL, oa_run_names } };
 static const struct oa_folder_name seed_names[] = { { "seed-#", run_names }, { NULL, NULL } };
 static const struct oa_folder_name runs_names[] = { { "attention-#", seed_names }, { NULL, NULL } };
 static const struct oa_folder_name cell_names[] = { { "*", seed_names }, { NULL, NULL } };

@@ -13,15 +13,42 @@
 
 /* ---- options ---- */
 
+/* Runs that learn from a teacher start from it, and have all learned on as many tokens. */
+static enum oa_error check_distillation(const struct comparison_session *t)
+{
+    const struct oa_options *o = t->r->options;
+    if (!*o->distil_teacher)
+        return OA_OK;
+    if (strcmp(o->distil_teacher, o->train_init) != 0)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "distil.teacher = %s, but train.init = %s: runs of a comparison learn from "
+                       "the run that they start from; give --init %s",
+                       o->distil_teacher, *o->train_init ? o->train_init : "\"\"",
+                       o->distil_teacher);
+    if (o->distil_learn != OA_LEARN_OUTPUT)
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "distil.learn = attention is the first stage alone: leave it out, and choose "
+            "its length with distil.attention_steps");
+    if (o->compare_equal != OA_EQUAL_TOKENS)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.equal = %s does not count the stage that learns attention: use "
+                       "tokens with distil.teacher",
+                       oa_option_word("compare.equal", (int)o->compare_equal).s);
+    if (*o->compare_tune || o->compare_ranks > 1)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "%s cannot be combined with distil.teacher in a comparison: leave it out",
+                       *o->compare_tune ? "compare.tune" : "compare.ranks");
+    return OA_OK;
+}
+
 static enum oa_error check_time_options(const struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
     if (*o->train_pace)
         return oa_fail(t->c, OA_ARGUMENT,
                        "train.pace repeats a single run: use it with orthant train");
-    if (*o->distil_teacher)
-        return oa_fail(t->c, OA_ARGUMENT,
-                       "distil.teacher is of a single run: use it with orthant distil");
+    OA_TRY(check_distillation(t));
     OA_TRY(oa_check_training_data(t->c, o));
     if (oa_comparison_by_time(t) && o->compare_jobs > 1)
         oa_log(t->c, 0,

@@ -82,6 +82,10 @@ static json_t *run_result_json(const struct oa_measure *measures, const struct o
         json_object_set_new(o, "scores", oa_run_scores_json(measures, run->scores));
     if (run->test.made)
         json_object_set_new(o, "test", oa_run_test_json(measures, &run->test));
+    if (run->attention_tokens > 0) {
+        json_object_set_new(o, "attention_tokens", oa_json_number(run->attention_tokens));
+        json_object_set_new(o, "attention_loss", oa_json_number(run->attention_loss));
+    }
     if (run->averaged)
         json_object_set_new(o, "averaged", json_integer(run->averaged));
     json_object_set_new(o, "failed", json_boolean(run->failed));
@@ -157,6 +161,8 @@ static enum oa_error read_run_json(oa_context *c, const char *path, const json_t
         *run_field(run, i) = json_value_or_nan(json_object_get(o, fields[i].key));
     oa_run_scores_read(measures, json_object_get(o, "scores"), run->scores);
     oa_run_test_read(measures, json_object_get(o, "test"), &run->test);
+    run->attention_tokens = json_number_value(json_object_get(o, "attention_tokens"));
+    run->attention_loss = json_number_value(json_object_get(o, "attention_loss"));
     run->averaged = (int)json_integer_value(json_object_get(o, "averaged"));
     run->failed = json_is_true(json_object_get(o, "failed"));
     copy_json_text(o, "failure", run->failure, sizeof run->failure);

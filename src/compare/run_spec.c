@@ -5,6 +5,7 @@
 #include "compare/jobs.h"
 #include "compare/run_items.h"
 #include "train/arithmetic.h"
+#include "train/teacher.h"
 
 #include <string.h>
 
@@ -111,11 +112,42 @@ enum oa_error oa_run_spec_read(oa_context *c, const struct oa_run_spec *spec,
     return e == OA_OK && *found && place ? check_machine(c, place, spec, run->machine) : e;
 }
 
+/* With a teacher: the layers with another attention learn its outputs first, in the folder
+ * "attention" of the run, whose result is *learned; *o and *w then start from there. */
+static enum oa_error train_attention_first(oa_context *c, const struct oa_run_spec *spec,
+                                           struct oa_options *o, struct oa_workload *w,
+                                           struct oa_run *learned)
+{
+    struct oa_options first = spec->options;
+    char folder[OA_PATH], model[OA_PATH];
+    bool any;
+    if (!o->distil_teacher[0] || o->distil_attention_steps == 0)
+        return OA_OK;
+    OA_TRY(oa_teacher_first_stage(c, &first, &w->form, &any));
+    if (!any)
+        return OA_OK;
+    OA_TRY(oa_path(c, folder, spec->folder, "attention"));
+    OA_TRY(oa_path(c, model, folder, "model.safetensors"));
+    struct oa_train_request r = { .options = &first,
+                                  .workload = w,
+                                  .folder = folder,
+                                  .resume = true,
+                                  .keep = true,
+                                  .title = spec->title,
+                                  .run = spec->number,
+                                  .runs = spec->count,
+                                  .progress_prefix = spec->progress_prefix };
+    OA_TRY(oa_train_run(c, &r, learned));
+    OA_TRY(oa_options_set(c, o, "train.init", folder));
+    return oa_digest_of_file(c, model, &w->start);
+}
+
 static enum oa_error train_as_result(oa_context *c, const struct oa_run_spec *spec,
                                      struct oa_run *run)
 {
     struct oa_workload w = oa_run_spec_workload(spec);
-    struct oa_train_request r = { .options = &spec->options,
+    struct oa_options o = spec->options;
+    struct oa_train_request r = { .options = &o,
                                   .workload = &w,
                                   .cluster = spec->group,
                                   .folder = spec->folder,
@@ -128,7 +160,13 @@ static enum oa_error train_as_result(oa_context *c, const struct oa_run_spec *sp
                                   .on_progress = spec->on_progress,
                                   .progress_argument = spec->progress_argument,
                                   .progress_prefix = spec->progress_prefix };
-    enum oa_error e = oa_train_run(c, &r, run);
+    struct oa_run learned = { 0 };
+    enum oa_error e = train_attention_first(c, spec, &o, &w, &learned);
+    if (e == OA_OK)
+        e = oa_train_run(c, &r, run);
+    run->attention_tokens = learned.tokens;
+    run->attention_loss = learned.valid_loss;
+    oa_run_free(&learned);
     if (e != OA_DIVERGED)
         return e;
     const char *why;

@@ -17,7 +17,7 @@ static enum oa_error teacher_options(const struct comparison_session *t, struct 
     OA_TRY(oa_config_load(t->c, files.config, &theirs, &form));
     o->train_steps = 0;
     o->train_seconds = 0;
-    o->train_only[0] = o->train_pace[0] = 0;
+    o->train_only[0] = o->train_pace[0] = o->distil_teacher[0] = 0;
     o->train_lora = 0;
     o->train_keep_best = false;
     o->train_average = 0;

@@ -32,10 +32,39 @@ static bool share_shown(const struct oa_fieller *f)
     return f->n > 0 && f->gain > 0 && (f->n == 1 || f->form == OA_FIELLER_BOUNDED);
 }
 
-static void add_teacher_share(const struct oa_comparison *k, int entry, const struct oa_fieller *f,
-                              struct oa_text *out)
+/* The same share after the first stage alone, by means of losses over seeds; value NaN: none. */
+struct first_stage {
+    double tokens, loss, value;
+};
+
+static struct first_stage first_stage_of(const struct oa_comparison *k, const struct oa_summary *s,
+                                         int entry)
+{
+    struct first_stage f = { .value = (double)NAN };
+    double uniform = 0;
+    int n = 0;
+    for (int r = 0; k->teacher && s->uniform >= 0 && r < k->seeds; r++) {
+        const struct oa_run *u = &k->entries[s->uniform].runs[r], *x = &k->entries[entry].runs[r];
+        if (!oa_run_finished(k, u) || !oa_run_finished(k, x) || !(x->attention_tokens > 0))
+            continue;
+        f.tokens = x->attention_tokens;
+        f.loss += x->attention_loss;
+        uniform += u->valid_loss;
+        n++;
+    }
+    if (n == 0)
+        return f;
+    f.loss /= n;
+    uniform /= n;
+    f.value = (uniform - f.loss) / (uniform - k->teacher_loss);
+    return f;
+}
+
+static void add_teacher_share(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                              const struct oa_fieller *f, struct oa_text *out)
 {
     const struct oa_entry *e = &k->entries[entry];
+    struct first_stage first = first_stage_of(k, s, entry);
     char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER], tokens[OA_NUMBER];
     oa_text_printf(out, "%s keeps %s %%", oa_entry_name(e),
                    oa_number_fixed(value, 100 * f->value, 1));
@@ -44,6 +73,10 @@ static void add_teacher_share(const struct oa_comparison *k, int entry, const st
                        oa_number_fixed(high, 100 * f->high, 1));
     oa_text_printf(out, " after %s tokens, from %d of %d tensors",
                    oa_number_si(tokens, e->runs[0].tokens), e->started, e->tensors);
+    if (first.tokens > 0)
+        oa_text_printf(out, ", and kept %s %% by the loss after %s tokens of attention alone",
+                       oa_number_fixed(value, 100 * first.value, 1),
+                       oa_number_si(tokens, first.tokens));
 }
 
 void oa_teacher_note(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
@@ -60,7 +93,7 @@ void oa_teacher_note(const struct oa_comparison *k, const struct oa_summary *s, 
         if (!share_shown(&f))
             continue;
         oa_text_printf(out, "%s", before);
-        add_teacher_share(k, s->order[o], &f, out);
+        add_teacher_share(k, s, s->order[o], &f, out);
         before = "; ";
     }
     oa_text_printf(out, "%s\n",
@@ -95,5 +128,10 @@ json_t *oa_teacher_share_json(oa_context *c, const struct oa_comparison *k,
     oa_json_set(c, object, "high", oa_json_number(bounded ? f.high : NAN));
     oa_json_set(c, object, "tensors_taken", json_integer(k->entries[entry].started));
     oa_json_set(c, object, "tensors", json_integer(k->entries[entry].tensors));
+    struct first_stage first = first_stage_of(k, s, entry);
+    if (first.tokens > 0)
+        oa_json_set(c, object, "attention_stage",
+                    json_pack("{s:f, s:f, s:o}", "tokens", first.tokens, "loss", first.loss,
+                              "value", oa_json_number(first.value)));
     return object;
 }

@@ -49,6 +49,9 @@ struct oa_run {
     double tokens_per_second; /* tokens a step / median time */
     double flops;             /* of the whole training, forward + backward */
     double flops_per_step;
+    /* Of a first stage that learned the outputs of attention (distil.teacher), not in the numbers
+     * above: tokens, 0 where there was none, and the loss after it. */
+    double attention_tokens, attention_loss;
     double peak_memory; /* bytes of all arenas and parameters */
     char weights[65];   /* SHA-256 of the final tensors' bytes, in the order of the file; "": not
                            known */

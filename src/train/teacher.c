@@ -126,8 +126,9 @@ static enum oa_error find_replaced(struct oa_teacher *k)
         k->model->options.model_attention);
 }
 
-enum oa_error oa_teacher_name_layers(oa_context *c, const char *teacher, struct oa_options *o,
-                                     const struct oa_model_form *form)
+/* Patterns of the parameters of these layers, for train.only; "" where there is none. */
+static enum oa_error name_replaced_layers(oa_context *c, struct oa_options *o,
+                                          const struct oa_model_form *form)
 {
     struct oa_pretrained files;
     struct oa_options theirs;
@@ -137,7 +138,7 @@ enum oa_error oa_teacher_name_layers(oa_context *c, const char *teacher, struct 
     unsigned has = oa_form_stacks(form);
     enum oa_stack_role role = form->decoder ? OA_STACK_DECODER : OA_STACK_ENCODER;
     oa_options_default(&theirs);
-    OA_TRY(teacher_find(c, teacher, &files));
+    OA_TRY(teacher_find(c, o->distil_teacher, &files));
     OA_TRY(oa_config_load(c, files.config, &theirs, &other));
     oa_text_init(&names, c);
     enum oa_error e = oa_stacks_parse(c, o->model_attention, has, &a);
@@ -146,17 +147,29 @@ enum oa_error oa_teacher_name_layers(oa_context *c, const char *teacher, struct 
     for (long i = 0; e == OA_OK && i < o->model_layers; i++)
         if (!same_attention(c, &a.spec[role], &b.spec[role], i))
             oa_text_printf(&names, "%s*.%ld.attention.*", names.length ? "," : "", i);
-    if (e == OA_OK && !names.length)
-        e = oa_fail(c, OA_ARGUMENT,
-                    "the student has the attention of the teacher in every layer, \"%s\": give "
-                    "another one",
-                    o->model_attention);
     if (e == OA_OK)
-        e = oa_options_set(c, o, "train.only", names.s);
+        e = oa_options_set(c, o, "train.only", names.length ? names.s : "");
     oa_text_free(&names);
     oa_stacks_free(&a);
     oa_stacks_free(&b);
     return e;
+}
+
+enum oa_error oa_teacher_first_stage(oa_context *c, struct oa_options *o,
+                                     const struct oa_model_form *form, bool *any)
+{
+    o->distil_learn = OA_LEARN_ATTENTION;
+    o->train_steps = o->distil_attention_steps;
+    o->train_lr = o->distil_attention_lr;
+    o->train_seconds = 0;
+    o->train_average = 0;
+    o->train_keep_best = false;
+    o->train_patience = 0;
+    if (o->train_warmup > o->train_steps / 10)
+        o->train_warmup = o->train_steps / 10;
+    OA_TRY(name_replaced_layers(c, o, form));
+    *any = o->train_only[0] != 0;
+    return OA_OK;
 }
 
 /* ---- the output of a layer ---- */

@@ -32,10 +32,11 @@ void oa_teacher_close(struct oa_teacher *k);
  * the micro-batch in the step. */
 double oa_teacher_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batch *batch, double scale,
                        double share);
-/* The options of a student in which only layers with another attention than the teacher's are
- * trained: train.only. Refused where there is none. */
-enum oa_error oa_teacher_name_layers(oa_context *c, const char *teacher, struct oa_options *o,
-                                     const struct oa_model_form *form);
+/* Makes the options of a student those of its first stage: distil.attention_steps in which only
+ * layers with another attention than the teacher's are trained (train.only). form: of the student.
+ * *any: there is such a layer. */
+enum oa_error oa_teacher_first_stage(oa_context *c, struct oa_options *o,
+                                     const struct oa_model_form *form, bool *any);
 /* SHA-256 of the teacher's model file. */
 enum oa_error oa_teacher_digest(oa_context *c, const struct oa_options *o, struct oa_digest *out);
 
