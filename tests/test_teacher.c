@@ -342,6 +342,34 @@ static void the_same_function_has_nothing_to_learn(void **state)
     remove_folder("same");
 }
 
+static struct oa_options masked(const char *attention)
+{
+    struct oa_options o = with_attention(attention, 2);
+    set_option(&o, "data.task", "mlm");
+    set_option(&o, "model.head", "gelu-exact");
+    set_option(&o, "model.head_norm", "true");
+    return o;
+}
+
+/* As above, of masked tokens and with a layer before the output. */
+static void a_teacher_with_a_head(void **state)
+{
+    (void)state;
+    struct oa_options o = masked("softmax");
+    train(&o, "headed", false);
+    o = masked("local(window=16)");
+    set_option(&o, "train.init", "headed");
+    set_option(&o, "distil.teacher", "headed");
+    o.train_steps = 1;
+    o.distil_hard = 0;
+    assert_true(fabs(train(&o, "same", false)) < 1e-13);
+    remove_folder("same");
+    set_option(&o, "model.attention", "hedgehog");
+    assert_true(train(&o, "other", false) > 1e-6);
+    remove_folder("other");
+    remove_folder("headed");
+}
+
 static void only_new_layers_change(void **state)
 {
     (void)state;
@@ -473,6 +501,7 @@ int main(void)
         cmocka_unit_test(gradients_of_attention),
         cmocka_unit_test(gradients_of_the_output),
         cmocka_unit_test(the_same_function_has_nothing_to_learn),
+        cmocka_unit_test(a_teacher_with_a_head),
         cmocka_unit_test(only_new_layers_change),
         cmocka_unit_test(both_stages_resume),
         cmocka_unit_test(plans_with_a_teacher),

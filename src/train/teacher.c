@@ -65,10 +65,6 @@ static enum oa_error teacher_check_pair(const struct oa_teacher *k)
         return oa_fail(k->student->context, OA_UNSUPPORTED,
                        "distil.teacher: only language models and masked language models learn from "
                        "a teacher, which must be of the same kind");
-    if (k->model->head)
-        return oa_fail(k->student->context, OA_UNSUPPORTED,
-                       "distil.teacher: the teacher has a layer before its output (model.head), "
-                       "which is not computed for a teacher");
     if (k->model->vocabulary != k->student->vocabulary)
         return refuse_pair(k, "model.vocabulary", k->model->vocabulary, k->student->vocabulary);
     if (a->model_context < b->model_context)
