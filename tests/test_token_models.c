@@ -192,6 +192,74 @@ static void golden_tokenizers(void **state)
     }
 }
 
+/* ---- Marian ---- */
+
+static bool target_ids_equal(struct oa_tokenizer *tok, const json_t *one)
+{
+    const json_t *text = json_array_get(one, 0);
+    struct oa_ids ids =
+        encode(oa_tokenizer_of_targets(tok), json_string_value(text), json_string_length(text));
+    bool same = same_ids(&ids, json_array_get(one, 2));
+    oa_ids_free(&ids);
+    return same;
+}
+
+/* Ids of sources and targets, and the texts of sources without special tokens, of transformers'
+ * MarianTokenizer; so has the tokenizer that is saved, and the files come back as they were. */
+static void marian_encodes_both_sides(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "source.spm", "target.spm" };
+    json_t *root = json_load_file(GOLDEN "marian-text/vectors.json", 0, NULL);
+    const json_t *cases = json_object_get(root, "cases");
+    struct oa_tokenizer *read, *tok;
+    int differ = 0, sides = 0;
+    expect_ok(oa_tokenizer_load_marian(context, GOLDEN "marian-text", &read));
+    expect_ok(oa_tokenizer_save(context, read, "marian.json"));
+    expect_ok(oa_tokenizer_load(context, "marian.json", &tok));
+    assert_true(oa_tokenizers_agree(read, tok));
+    assert_string_equal(oa_tokenizer_kind_name(tok), "marian");
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *one = json_array_get(cases, i), *text = json_array_get(one, 0);
+        struct oa_ids ids = encode(tok, json_string_value(text), json_string_length(text)), plain;
+        bool equal = same_ids(&ids, json_array_get(one, 1)) && target_ids_equal(tok, one);
+        oa_ids_init(&plain, context);
+        for (size_t k = 0; k < ids.count; k++)
+            if (!oa_tokenizer_is_special(tok, ids.id[k]))
+                expect_ok(oa_ids_add(&plain, ids.id[k]));
+        equal = equal && decodes_to(tok, &plain, json_array_get(one, 3));
+        sides += !json_equal(json_array_get(one, 1), json_array_get(one, 2));
+        differ += !equal;
+        if (!equal)
+            print_error("\"%s\"\n", json_string_value(text));
+        oa_ids_free(&plain);
+        oa_ids_free(&ids);
+    }
+    assert_int_equal(differ, 0);
+    assert_int_equal(json_array_size(cases), 88);
+    assert_true(sides > 20);
+    expect_ok(oa_tokenizer_save_marian(context, tok, "."));
+    for (int i = 0; i < 2; i++) {
+        char path[256], *ours, *theirs;
+        size_t n, m;
+        snprintf(path, sizeof path, GOLDEN "marian-text/%s", files[i]);
+        expect_ok(oa_file_read(context, files[i], &ours, &n));
+        expect_ok(oa_file_read(context, path, &theirs, &m));
+        assert_int_equal(n, m);
+        assert_memory_equal(ours, theirs, n);
+        oa_free(ours);
+        oa_free(theirs);
+    }
+    json_t *back = json_load_file("vocab.json", 0, NULL),
+           *table = json_load_file(GOLDEN "marian-text/vocab.json", 0, NULL);
+    assert_true(json_equal(back, table));
+    json_decref(back);
+    json_decref(table);
+    json_decref(root);
+    oa_tokenizer_close(read);
+    oa_tokenizer_close(tok);
+}
+
 /* U+1402D, a letter of Unicode 16, makes a longer word of "HTTP", which is single_word (702). */
 static void new_letters_belong_to_words(void **state)
 {
@@ -418,6 +486,7 @@ int main(void)
         TEST(ids_and_texts_of_the_reference),
         TEST(models_of_sentencepiece),
         TEST(golden_tokenizers),
+        TEST(marian_encodes_both_sides),
         TEST(new_letters_belong_to_words),
         TEST(refused_files),
         TEST(characters_that_no_piece_has),

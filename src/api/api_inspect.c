@@ -35,12 +35,13 @@ static enum oa_error add_special(struct inspecting *n, struct inspected_reading 
     return oa_ids_add(&to->words, to->words.count ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-static enum oa_error add_inspected_text(struct inspecting *n, struct inspected_reading *to,
-                                        const char *name, const char *text, size_t length)
+static enum oa_error add_inspected_text(struct inspecting *n, struct oa_tokenizer *tok,
+                                        struct inspected_reading *to, const char *name,
+                                        const char *text, size_t length)
 {
     if (length == 0)
         return oa_fail(n->t.context, OA_ARGUMENT, "%s: the text is empty", name);
-    return oa_tokenizer_encode_text(n->t.tokenizer, name, text, length, &to->ids, &to->words);
+    return oa_tokenizer_encode_text(tok, name, text, length, &to->ids, &to->words);
 }
 
 /* All ids so far belong to this text of a pair. */
@@ -56,12 +57,13 @@ static enum oa_error encode_source(struct inspecting *n, struct inspected_readin
 {
     const struct oa_example_layout *l = &n->layout;
     OA_TRY(add_special(n, to, l->source_begin));
-    OA_TRY(add_inspected_text(n, to, "--text", n->r->text, n->r->length));
+    OA_TRY(add_inspected_text(n, n->t.tokenizer, to, "--text", n->r->text, n->r->length));
     OA_TRY(add_special(n, to, l->source_end));
     OA_TRY(end_segment(to, 0));
     if (!pair)
         return OA_OK;
-    OA_TRY(add_inspected_text(n, to, "--target", n->r->target, n->r->target_length));
+    OA_TRY(
+        add_inspected_text(n, n->t.tokenizer, to, "--target", n->r->target, n->r->target_length));
     OA_TRY(add_special(n, to, l->source_end));
     return end_segment(to, 1);
 }
@@ -113,7 +115,8 @@ static enum oa_error encode_inspected_texts(struct inspecting *n)
         check_length(n, &n->source, "--text", oa_model_source_context(o), "model.source_context"));
     /* the decoder reads all of the target but its end */
     OA_TRY(add_special(n, &n->main, n->layout.target_begin));
-    OA_TRY(add_inspected_text(n, &n->main, "--target", n->r->target, n->r->target_length));
+    OA_TRY(add_inspected_text(n, oa_tokenizer_of_targets(n->t.tokenizer), &n->main, "--target",
+                              n->r->target, n->r->target_length));
     return check_length(n, &n->main, "--target", o->model_context, "model.context");
 }
 

@@ -75,7 +75,7 @@ static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_
     }
     uint64_t expected = kind == OA_TOKENIZER_CHAR ? out->characters : out->bytes;
     if (kind == OA_TOKENIZER_BPE || kind == OA_TOKENIZER_WORD || kind == OA_TOKENIZER_WORDPIECE ||
-        kind == OA_TOKENIZER_UNIGRAM)
+        kind == OA_TOKENIZER_UNIGRAM || kind == OA_TOKENIZER_MARIAN)
         expected /= 3;
     oa_ids_init(&ids, oa_tokenizer_context(tok));
     enum oa_error error = oa_reserve(ids.context, &ids.id, &ids.capacity, expected, sizeof *ids.id)

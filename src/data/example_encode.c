@@ -75,8 +75,8 @@ static enum oa_error append_text(struct encoder *e, struct coded *to, size_t sta
 
 /* ---- a row ---- */
 
-static enum oa_error encode_example_text(struct encoder *e, const char *s, size_t n,
-                                         struct coded *out)
+static enum oa_error encode_example_text(struct encoder *e, struct oa_tokenizer *tok, const char *s,
+                                         size_t n, struct coded *out)
 {
     out->ids.count = out->words.count = 0;
     if (e->out->patch) { /* each patch is a word */
@@ -86,15 +86,16 @@ static enum oa_error encode_example_text(struct encoder *e, const char *s, size_
             OA_TRY(oa_ids_add(&out->words, (int32_t)i));
         return OA_OK;
     }
-    return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids,
+    return oa_tokenizer_encode_text(tok, e->place.s, s, n, &out->ids,
                                     e->layout->words ? &out->words : NULL);
 }
 
-static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct coded *out)
+static enum oa_error encode_cell(struct encoder *e, struct oa_tokenizer *tok, size_t row, int cell,
+                                 struct coded *out)
 {
     size_t n;
     const char *s = oa_rows_cell(e->rows, row, cell, &n);
-    return encode_example_text(e, s, n, out);
+    return encode_example_text(e, tok, s, n, out);
 }
 
 static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens,
@@ -171,7 +172,7 @@ static enum oa_error fit_target(struct encoder *e, size_t start)
 static enum oa_error add_target(struct encoder *e, size_t row)
 {
     size_t start = e->target.ids.count;
-    OA_TRY(encode_cell(e, row, 1, &e->text[0]));
+    OA_TRY(encode_cell(e, oa_tokenizer_of_targets(e->tok), row, 1, &e->text[0]));
     OA_TRY(append_special(e, &e->target, start, e->target_begin));
     OA_TRY(append_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
     OA_TRY(append_special(e, &e->target, start, e->target_end));
@@ -196,7 +197,7 @@ static enum oa_error encode_row(struct encoder *e, const struct oa_example_texts
     int first = oa_rows_first_text(e->rows),
         count = first ? oa_rows_cells(e->rows, row) - first : 1;
     for (int i = 0; i < count; i++)
-        OA_TRY(encode_cell(e, row, first + i, &e->text[i]));
+        OA_TRY(encode_cell(e, e->tok, row, first + i, &e->text[i]));
     OA_TRY(join_source(e, row, count));
     if (e->rows->answer == OA_ANSWER_TEXT)
         return add_target(e, row);
@@ -312,7 +313,7 @@ static enum oa_error encode_unlabelled(struct encoder *e, const struct oa_input_
         return OA_NO_MEMORY;
     OA_TRY(find_specials(e));
     for (int i = 0; i < texts; i++)
-        OA_TRY(encode_example_text(e, text[i].s, text[i].length, &e->text[i]));
+        OA_TRY(encode_example_text(e, e->tok, text[i].s, text[i].length, &e->text[i]));
     return join_source(e, 0, texts);
 }
 

@@ -412,7 +412,13 @@ static enum oa_error write_exported(const struct oa_model *m, const struct oa_to
     bool text = oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS,
          own = x->family == &oa_family_orthant;
     OA_TRY(own ? oa_modeling_write(m, x, run, out) : write_config(c, m, x, out));
-    if (text) {
+    if (oa_tokenizer_kind_of(tok) == OA_TOKENIZER_MARIAN) {
+        OA_TRY(oa_tokenizer_save_marian(c, tok, out));
+        OA_TRY(
+            oa_hf_json_write(c, out, "tokenizer_config.json",
+                             json_pack("{s:s, s:I}", "tokenizer_class", "MarianTokenizer",
+                                       "model_max_length", (json_int_t)m->options.model_context)));
+    } else if (text) {
         OA_TRY(oa_path(c, path, out, "tokenizer.json"));
         OA_TRY(oa_tokenizer_save(c, tok, path));
         OA_TRY(

@@ -109,6 +109,8 @@ static enum oa_error load_tokenizer(oa_context *c, const struct import_source *f
 {
     static const char *const names[] = { "tokenizer.json", "tokenizer.model", "spiece.model" };
     char path[OA_PATH], *text;
+    if (!from->gguf && oa_marian_files_exist(c, from->path))
+        return oa_tokenizer_load_marian(c, from->path, out);
     for (int i = 0; i < 3 && !from->gguf; i++) {
         OA_TRY(oa_path(c, path, from->path, names[i]));
         if (!oa_file_exists(path))

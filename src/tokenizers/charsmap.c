@@ -31,8 +31,7 @@ static int base64_value(char letter)
     return found ? (int)(found - letters) : -1;
 }
 
-/* Appends the bytes. Returns the place of a letter that is none, or the length of the text. */
-static size_t base64_bytes(const char *text, size_t n, struct oa_text *out)
+size_t oa_base64_bytes(const char *text, size_t n, struct oa_text *out)
 {
     size_t letters = n;
     uint32_t bits = 0;
@@ -90,7 +89,7 @@ enum oa_error oa_charsmap_read(oa_context *c, const char *where, const char *bas
     struct oa_text blob;
     size_t n = strlen(base64);
     oa_text_init(&blob, c);
-    size_t read = base64_bytes(base64, n, &blob);
+    size_t read = oa_base64_bytes(base64, n, &blob);
     enum oa_error e =
         read == n
             ? oa_charsmap_parse(c, where, blob.s, blob.length, out)
@@ -107,24 +106,42 @@ static size_t unit_offset(uint32_t unit)
     return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6);
 }
 
-/* The replacement of the shortest prefix of the text that has one, which the reference takes for
- * the whole text. NULL: none. */
-static const char *replacement(const struct oa_charsmap *m, const char *text, size_t n)
+/* The replacement of the shortest prefix of the text that has one, or of the longest, whose length
+ * is *taken. NULL: none. */
+static const char *replacement_of(const struct oa_charsmap *m, const char *text, size_t n,
+                                  bool longest, size_t *taken)
 {
-    size_t at = unit_offset(m->unit[0]);
+    const char *found = NULL;
+    size_t at = m->units ? unit_offset(m->unit[0]) : 0;
     for (size_t i = 0; i < n && text[i]; i++) {
         uint8_t byte = (uint8_t)text[i];
         at ^= byte;
         uint32_t unit = at < m->units ? m->unit[at] : 0;
         if (at >= m->units || (unit & (1u << 31 | 0xff)) != byte)
-            return NULL;
+            return found;
         at ^= unit_offset(unit);
         if (unit >> 8 & 1) {
             size_t place = at < m->units ? m->unit[at] & ~(1u << 31) : m->length;
-            return place < m->length ? m->pool + place : NULL;
+            found = place < m->length ? m->pool + place : found;
+            *taken = i + 1;
+            if (!longest)
+                return found;
         }
     }
-    return NULL;
+    return found;
+}
+
+const char *oa_charsmap_longest(const struct oa_charsmap *m, const char *text, size_t n,
+                                size_t *taken)
+{
+    return replacement_of(m, text, n, true, taken);
+}
+
+/* The shortest one, which the reference takes for the whole text. */
+static const char *replacement(const struct oa_charsmap *m, const char *text, size_t n)
+{
+    size_t taken;
+    return replacement_of(m, text, n, false, &taken);
 }
 
 static void add_rewritten_characters(const struct oa_charsmap *m, const char *text, size_t n,

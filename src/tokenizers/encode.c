@@ -2,7 +2,7 @@
  * Text → ids, and on request their word indices. A pipeline:
  *
  *     added tokens in the raw text → normaliser → added tokens in the normalised text →
- *     char | byte | bpe | word | ids | wordpiece | unigram
+ *     char | byte | bpe | word | ids | wordpiece | unigram | marian
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -193,6 +193,7 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
         OA_TRY(error == OA_FORMAT ? refuse_word(e, word, n) : error);
         break;
     case OA_TOKENIZER_UNIGRAM:
+    case OA_TOKENIZER_MARIAN:
         error = oa_unigram_encode(&tok->unigram, word, n, tok->unknown, e->ids, &bad);
         OA_TRY(error == OA_FORMAT ? refuse_unknown_character(e, word + bad, n - bad) : error);
         return number_pieces(e);
@@ -243,6 +244,17 @@ static enum oa_error encode_model(struct encoding *e, const char *text, size_t n
     return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
 }
 
+/* A token that is a word of its own. */
+static enum oa_error add_token_word(struct encoding *e, int32_t id)
+{
+    OA_TRY(oa_ids_add(e->ids, id));
+    if (!e->words)
+        return OA_OK;
+    e->word += e->words->count > e->first;
+    e->begun = true;
+    return number_ids(e, e->word);
+}
+
 static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set, const char *text,
                                    size_t n, encode_link *next)
 {
@@ -257,12 +269,7 @@ static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set,
         OA_TRY(check_stop(e));
         if (start > settled)
             OA_TRY(next(e, text + settled, start - settled));
-        OA_TRY(oa_ids_add(e->ids, token->id));
-        if (e->words) { /* a word of its own */
-            e->word += e->words->count > e->first;
-            e->begun = true;
-            OA_TRY(number_ids(e, e->word));
-        }
+        OA_TRY(add_token_word(e, token->id));
         settled = stop;
     }
 }
@@ -272,8 +279,13 @@ static enum oa_error encode_normalised(struct encoding *e, const char *text, siz
     if (e->tok->normals == 0)
         return encode_around(e, &e->tok->normalised, text, n, encode_model);
     struct oa_text normal;
+    size_t code = e->tok->kind == OA_TOKENIZER_MARIAN ? oa_marian_code_length(text, n) : 0;
+    if (code) {
+        int32_t id = oa_vocabulary_find(&e->tok->vocabulary, text, code);
+        OA_TRY(add_token_word(e, id < 0 ? e->tok->unknown : id));
+    }
     oa_text_init(&normal, e->tok->context);
-    oa_text_add(&normal, text, n);
+    oa_text_add(&normal, text + code, n - code);
     enum oa_error error =
         oa_normalise(e->tok->context, e->tok->normal, e->tok->normals, &normal, &e->inside);
     if (error == OA_OK && normal.length)

@@ -212,6 +212,8 @@ static enum oa_error apply_step(const struct oa_text_normaliser *step, const str
         oa_text_add(out, in->s, in->length);
     } else if (step->kind == OA_NORMAL_STRIP) {
         add_stripped(step, in, out);
+    } else if (step->kind == OA_NORMAL_SENTENCEPIECE) {
+        oa_normal_sentencepiece(step, in->s, in->length, out);
     } else if (step->kind == OA_NORMAL_REPLACE && step->literal.length) {
         oa_replace_literal(in->s, in->length, &step->literal, &step->content, out);
     } else {

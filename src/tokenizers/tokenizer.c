@@ -32,8 +32,8 @@ static const char *const frames[] = {
     FRAME("{\"type\":\"WhitespaceSplit\"}", "null", WORD_MODEL),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), WORD_MODEL),
 };
-static const char *const kind_names[] = { "char", "byte",      "bpe",    "ids",
-                                          "word", "wordpiece", "unigram" };
+static const char *const kind_names[] = { "char", "byte",      "bpe",     "ids",
+                                          "word", "wordpiece", "unigram", "marian" };
 
 static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenizer_kind kind)
 {
@@ -91,6 +91,7 @@ void oa_tokenizer_close(struct oa_tokenizer *tok)
     oa_words_free(&tok->added_contents);
     oa_free(tok->char_id);
     json_decref(tok->frame);
+    oa_tokenizer_close(tok->target);
     oa_free(tok);
 }
 
@@ -162,7 +163,8 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
         return oa_fail(tok->context, OA_FORMAT, "%s: the vocabulary is empty", where);
     if (tok->kind == OA_TOKENIZER_CHAR)
         return char_table(tok);
-    if (tok->kind == OA_TOKENIZER_IDS || tok->kind == OA_TOKENIZER_WORD)
+    if (tok->kind == OA_TOKENIZER_IDS || tok->kind == OA_TOKENIZER_WORD ||
+        tok->kind == OA_TOKENIZER_MARIAN)
         return OA_OK;
     if (tok->kind == OA_TOKENIZER_WORDPIECE || tok->kind == OA_TOKENIZER_UNIGRAM)
         return finish_pieces(tok, where);

@@ -23,7 +23,7 @@
  *     ids   no text: id n is written "n", separated by blanks
  *     word  the most frequent words of the same split, each with the blank before it; others are
  *           "<unk>"
- *     wordpiece, unigram, and bpe over characters: of loaded files only
+ *     wordpiece, unigram, marian, and bpe over characters: of loaded files only
  *
  * A tokenizer is not thread-safe: encoding uses a cache. */
 enum oa_tokenizer_kind {
@@ -33,7 +33,8 @@ enum oa_tokenizer_kind {
     OA_TOKENIZER_IDS,
     OA_TOKENIZER_WORD,
     OA_TOKENIZER_WORDPIECE,
-    OA_TOKENIZER_UNIGRAM
+    OA_TOKENIZER_UNIGRAM,
+    OA_TOKENIZER_MARIAN
 };
 struct oa_tokenizer;
 
@@ -64,6 +65,15 @@ enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_token
 /* The same from memory. name: for messages. */
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
                                  struct oa_tokenizer **out);
+/* marian_tokenizer.c: source.spm, target.spm and vocab.json of a folder, whether it has them, and these of a
+ * tokenizer of that kind. */
+enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder,
+                                       struct oa_tokenizer **out);
+bool oa_marian_files_exist(oa_context *c, const char *folder);
+enum oa_error oa_tokenizer_save_marian(oa_context *c, const struct oa_tokenizer *tok,
+                                       const char *folder);
+/* The tokenizer for texts that a decoder writes: another one for Marian, owned by tok. */
+struct oa_tokenizer *oa_tokenizer_of_targets(struct oa_tokenizer *tok);
 enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path);
 /* SHA-256 of the bytes that oa_tokenizer_save writes. */
 enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok,

@@ -2,6 +2,7 @@
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Supported:
  *
  *     model          BPE over bytes or characters, merges as pairs or "a b"; WordPiece; Unigram;
+ *                    Marian (marian_tokenizer.c);
  *                    WordLevel as saved for char, word, ids; without a type (before tokenizers
  *                    0.9) by its fields
  *     pre_tokenizer  read_splits.c
@@ -352,6 +353,12 @@ static enum oa_error read_model(struct oa_tokenizer_file *l, json_t *root)
             "an object with a \"type\", or with the fields of BPE (\"vocab\", \"merges\")");
     if (strcmp(type, "WordLevel") == 0)
         return read_word_level(l, model, pre);
+    if (strcmp(type, "Marian") == 0) {
+        l->tok->pieces_are_decoded = true;
+        OA_TRY(oa_read_decoder(l, oa_part_member(root, "decoder")));
+        OA_TRY(read_vocabulary(l, oa_part_member(model, "vocab")));
+        return oa_read_marian(l, model);
+    }
     bool bpe = strcmp(type, "BPE") == 0, wordpiece = strcmp(type, "WordPiece") == 0;
     if (!bpe && !wordpiece && strcmp(type, "Unigram") != 0)
         return oa_tokenizer_unsupported(
@@ -447,7 +454,10 @@ static enum oa_error read_root(struct oa_tokenizer_file *l, json_t *root)
         return oa_tokenizer_malformed(l, "added_tokens", "an array");
     for (size_t i = 0; i < json_array_size(added); i++)
         OA_TRY(read_added(l, json_array_get(added, i)));
-    note_unapplied(l, root);
+    if (l->tok->kind == OA_TOKENIZER_MARIAN)
+        OA_TRY(oa_read_marian_target(l, root));
+    if (l->tok->kind != OA_TOKENIZER_MARIAN) /* whose tasks end texts themselves */
+        note_unapplied(l, root);
     return empty_frame(l, root);
 }
 

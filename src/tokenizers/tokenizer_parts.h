@@ -190,7 +190,8 @@ enum oa_normal {
     OA_NORMAL_PRECOMPILED,
     OA_NORMAL_REPLACE,
     OA_NORMAL_PREPEND,
-    OA_NORMAL_STRIP
+    OA_NORMAL_STRIP,
+    OA_NORMAL_SENTENCEPIECE /* of Marian: what SentencePiece does itself */
 };
 extern const char *const oa_normal_names[OA_NORMALS];
 enum { OA_MOST_NORMALISERS = 8, OA_MOST_NORMAL_STEPS = 5 * OA_MOST_NORMALISERS };
@@ -209,6 +210,11 @@ enum oa_error oa_charsmap_read(oa_context *c, const char *where, const char *bas
 enum oa_error oa_charsmap_parse(oa_context *c, const char *where, const char *blob, size_t n,
                                 struct oa_charsmap *out);
 void oa_charsmap_free(struct oa_charsmap *m);
+/* Appends the bytes. Returns the place of a letter that is none, or the length of the text. */
+size_t oa_base64_bytes(const char *text, size_t n, struct oa_text *out);
+/* The replacement of the longest prefix that has one, of *taken bytes. NULL: none. */
+const char *oa_charsmap_longest(const struct oa_charsmap *m, const char *text, size_t n,
+                                size_t *taken);
 /* Appends valid UTF-8 rewritten grapheme by grapheme, as the reference does. */
 void oa_charsmap_apply(const struct oa_charsmap *m, const char *text, size_t n,
                        struct oa_text *out);
@@ -219,13 +225,17 @@ struct oa_text_normaliser {
     struct oa_text literal;     /* of OA_NORMAL_REPLACE: what is replaced, if it is not a pattern */
     struct oa_splitter pattern; /* the same */
     struct oa_text content;     /* of OA_NORMAL_REPLACE and _PREPEND */
-    struct oa_charsmap map;     /* of OA_NORMAL_PRECOMPILED */
+    struct oa_charsmap map;     /* of OA_NORMAL_PRECOMPILED and _SENTENCEPIECE */
+    bool dummy_prefix, single_blanks; /* of OA_NORMAL_SENTENCEPIECE (struct oa_sentencepiece) */
 };
 void oa_normaliser_free(struct oa_text_normaliser *n);
 /* Normalises the text in place; bytes that are not UTF-8 are kept. *cut: its first characters were
  * dropped; may be NULL. */
 enum oa_error oa_normalise(oa_context *c, const struct oa_text_normaliser *steps, int count,
                            struct oa_text *text, bool *cut);
+/* Appends what OA_NORMAL_SENTENCEPIECE makes of a text. */
+void oa_normal_sentencepiece(const struct oa_text_normaliser *step, const char *text, size_t n,
+                             struct oa_text *out);
 /* The steps that look at one character at a time. */
 void oa_normal_characters(enum oa_normal kind, const char *text, size_t n, struct oa_text *out);
 /* Appends a pattern of a character that is punctuation to BertPreTokenizer and Punctuation. */
@@ -324,6 +334,9 @@ struct oa_unigram {
     size_t best_capacity;
     struct oa_best_path *chosen; /* pieces of the best path, last one first */
     size_t chosen_capacity;
+    const struct oa_vocabulary *by_spelling; /* of Marian: ids by the spelling of pieces, whose
+                                                scores are by number; NULL: the number is the id */
+    int32_t spelling_unknown;                /* the id of a spelling that is not there */
 };
 /* Appends the ids of the best pieces. OA_FORMAT, not recorded: the character at *bad is in none,
  * and `unknown` is -1. */
@@ -355,9 +368,10 @@ struct oa_tokenizer {
     struct oa_unigram unigram;
     int32_t *char_id; /* by code point; -1 = none */
     size_t char_codes;
-    int32_t unknown;        /* of all but bpe: id of unk_token, -1: none */
-    json_t *frame;          /* tokenizer.json without vocab, merges and added tokens */
-    struct oa_text scratch; /* of word: the current word in the byte alphabet */
+    int32_t unknown;             /* of all but bpe: id of unk_token, -1: none */
+    struct oa_tokenizer *target; /* of Marian: for texts of the other side; NULL: the same */
+    json_t *frame;               /* tokenizer.json without vocab, merges and added tokens */
+    struct oa_text scratch;      /* of word: the current word in the byte alphabet */
 };
 
 /* OA_ARGUMENT: an id, at an index of a list, that is no token. */
@@ -385,6 +399,12 @@ enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, lo
 /* oa_tokenizer_train_bpe with a bound on distinct words, for tests. */
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size,
                                          int32_t most_words, struct oa_tokenizer **out);
+
+/* tokenizer_save.c: the ids of pieces, as a vocab.json. */
+enum oa_error oa_vocabulary_write(oa_context *c, const struct oa_tokenizer *tok, const char *path);
+
+/* marian_tokenizer.c: the bytes of a code such as ">>fr<<" at the beginning; 0: none. */
+size_t oa_marian_code_length(const char *text, size_t n);
 
 /* patches.c: "patch:P", of a tokenizer whose tokens are patches. */
 const char *oa_patches_name(const struct oa_tokenizer *tok);

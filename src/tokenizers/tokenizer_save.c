@@ -128,6 +128,21 @@ enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok,
     return error;
 }
 
+enum oa_error oa_vocabulary_write(oa_context *c, const struct oa_tokenizer *tok, const char *path)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    json_t *object = vocabulary_object(tok);
+    bool dumped = object && json_dump_callback(object, add_to_text, &text, JSON_INDENT(2)) == 0;
+    json_decref(object);
+    enum oa_error error =
+        dumped ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory for %s", path);
+    if (error == OA_OK)
+        error = oa_file_write(c, path, text.s, text.length);
+    oa_text_free(&text);
+    return error;
+}
+
 enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path)
 {
     struct oa_text text;

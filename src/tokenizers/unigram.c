@@ -7,16 +7,22 @@
 
 #define UNKNOWN_PENALTY 10.0
 
+enum { NO_PIECE = INT32_MAX }; /* in place of a piece's number */
+
 /* The best path to a place: its score, and its last piece. */
 struct oa_best_path {
     double score;
     int32_t from, id; /* from -1: none yet */
 };
 
-static void improve(struct oa_best_path *to, double score, size_t from, int32_t id)
+/* SentencePiece itself keeps sums in single precision, the reference of tokenizer.json in double.
+ */
+static void improve(const struct oa_unigram *u, size_t at, double score, size_t from, int32_t id)
 {
+    struct oa_best_path *to = &u->best[at];
+    double kept = u->by_spelling ? (double)(float)score : score;
     if (to->from < 0 || score > to->score)
-        *to = (struct oa_best_path){ score, (int32_t)from, id };
+        *to = (struct oa_best_path){ kept, (int32_t)from, id };
 }
 
 /* Fills u->best. Returns the place of a character that no piece has where `unknown` is -1, or n. */
@@ -37,13 +43,13 @@ static size_t find_paths(struct oa_unigram *u, const char *word, size_t n, int32
             int32_t id = u->pieces.value[node];
             if (id < 0)
                 continue;
-            improve(&u->best[i + 1], u->score[id] + score, at, id);
+            improve(u, i + 1, u->score[id] + score, at, id);
             single = single || i + 1 == at + length;
         }
         if (!single && unknown < 0)
             return at;
         if (!single)
-            improve(&u->best[at + length], u->least - UNKNOWN_PENALTY + score, at, unknown);
+            improve(u, at + length, u->least - UNKNOWN_PENALTY + score, at, unknown);
     }
     return n;
 }
@@ -66,11 +72,21 @@ static enum oa_error add_unknown(const struct oa_unigram *u, const char *text, s
     return OA_OK;
 }
 
+/* The id of a piece, or of a stretch that no piece has, by its spelling. */
+static enum oa_error add_spelt(const struct oa_unigram *u, const char *text, size_t n,
+                               struct oa_ids *ids)
+{
+    int32_t id = oa_vocabulary_find(u->by_spelling, text, n);
+    return oa_ids_add(ids, id < 0 ? u->spelling_unknown : id);
+}
+
 enum oa_error oa_unigram_encode(struct oa_unigram *u, const char *word, size_t n, int32_t unknown,
                                 struct oa_ids *ids, size_t *bad)
 {
     oa_context *c = ids->context;
     size_t count = 0;
+    if (u->by_spelling)
+        unknown = NO_PIECE;
     if (n > INT32_MAX / 4)
         return oa_fail(c, OA_UNSUPPORTED, "a word of %zu bytes is too long for Unigram", n);
     if (!oa_reserve(c, &u->best, &u->best_capacity, n + 1, sizeof *u->best))
@@ -87,14 +103,16 @@ enum oa_error oa_unigram_encode(struct oa_unigram *u, const char *word, size_t n
     }
     while (count) {
         struct oa_best_path first = u->chosen[--count];
-        if (first.id != unknown) {
-            OA_TRY(oa_ids_add(ids, first.id));
-            continue;
-        }
-        while (count && u->chosen[count - 1].id == unknown)
+        while (first.id == unknown && count && u->chosen[count - 1].id == unknown)
             count--;
-        size_t end = count ? (size_t)u->chosen[count - 1].from : n;
-        OA_TRY(add_unknown(u, word + first.from, end - (size_t)first.from, unknown, ids));
+        size_t end = count ? (size_t)u->chosen[count - 1].from : n,
+               length = end - (size_t)first.from;
+        if (u->by_spelling)
+            OA_TRY(add_spelt(u, word + first.from, length, ids));
+        else if (first.id != unknown)
+            OA_TRY(oa_ids_add(ids, first.id));
+        else
+            OA_TRY(add_unknown(u, word + first.from, length, unknown, ids));
     }
     return OA_OK;
 }

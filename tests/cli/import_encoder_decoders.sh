@@ -47,6 +47,40 @@ while IFS='|' read -r how ids wanted; do
 done <"$golden/marian/beams.txt"
 [ "$(wc -l <"$golden/marian/beams.txt")" -eq 18 ] || fail 'not all beams were compared'
 
+# With source.spm, target.spm and vocab.json it reads and writes texts, as transformers does (marian_text.py).
+copy marian
+cp "$golden"/marian-text/*.spm "$golden"/marian-text/vocab.json model
+expect 0 import model --out spoken
+says spoken/config.json '"begin_token": "<pad>", "end_token": "</s>"'
+if command -v python3 >/dev/null; then
+    python3 - "$golden/marian-text/vectors.json" <<'P'
+import json, sys
+rows = json.load(open(sys.argv[1]))["translations"]
+for name, place in (("texts", 0), ("greedy", 1), ("beam", 2)):
+    open(name, "w").writelines(row[place] + "\n" for row in rows)
+P
+    [ "$(wc -l <texts)" -eq 12 ] || fail 'not all texts are there'
+    translate spoken --decode.beam 1 <texts
+    cmp out greedy || fail 'another greedy translation'
+    translate spoken --decode.beam 4 --decode.optimal_stopping true --decode.length_penalty 1 <texts
+    cmp out beam || fail 'another translation by beams'
+fi
+printf 'O Romeo\tünd Rß\n' >rows.tsv
+expect 0 eval spoken --data rows.tsv
+says out 'nats a token'
+expect 0 export spoken --out spoken-hf
+cmp spoken-hf/source.spm "$golden/marian-text/source.spm" || fail 'another source.spm'
+says spoken-hf/tokenizer_config.json '"tokenizer_class": "MarianTokenizer"'
+expect 0 import spoken-hf --out again
+cmp spoken/tokenizer.json again/tokenizer.json || fail 'another tokenizer after export'
+: >model/target_vocab.json
+expect 1 import model --out y
+says err 'target_vocab.json: one vocabulary for source and target is supported'
+rm model/target_vocab.json
+sed -i 's/"<pad>"/"<pat>"/' model/vocab.json
+expect 1 import model --out y
+says err 'vocab.json has no id for <pad>'
+
 refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
     copy "$1"
     sed -i "$2" model/config.json

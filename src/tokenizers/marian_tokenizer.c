@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tokenizer of Marian models (OPUS-MT): source.spm and target.spm, Unigram models of
+ * SentencePiece for texts of either side, and vocab.json, one table of ids for the pieces of both.
+ * A piece that is not in the table, unknown characters too, is <unk>. A text that begins with a
+ * code such as ">>fr<<" begins with its token.
+ *
+ * A run has all three in its tokenizer.json, as a model of the type "Marian":
+ *
+ *     "model": { "type": "Marian", "unk_token": "<unk>", "vocab": {PIECE: ID, …},
+ *                "source": source.spm in base64, "target": target.spm }
+ *
+ * The tokenizer of targets is another one with the same vocabulary, which has no "target". */
+#include "tokenizers/sentencepiece.h"
+#include "tokenizers/tokenizer_load.h"
+
+#include "print/print.h"
+
+#include <stdlib.h>
+
+static const char unknown_token[] = "<unk>";
+
+/* ---- from the three files ---- */
+
+static enum oa_error spm_base64(oa_context *c, const char *folder, const char *name,
+                                struct oa_text *out)
+{
+    char path[OA_PATH], *data;
+    size_t length;
+    OA_TRY(oa_path(c, path, folder, name));
+    OA_TRY(oa_file_read(c, path, &data, &length));
+    oa_base64_text(out, data, length);
+    oa_free(data);
+    return oa_status(c);
+}
+
+static enum oa_error read_marian_table(oa_context *c, const char *path, json_t **out)
+{
+    char *text;
+    size_t length;
+    json_error_t e;
+    OA_TRY(oa_file_read(c, path, &text, &length));
+    *out = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
+    oa_free(text);
+    if (*out && json_is_object(*out))
+        return OA_OK;
+    return *out ? oa_fail(c, OA_FORMAT, "%s must be an object of piece: id", path)
+                : oa_fail(c, OA_FORMAT, "%s:%d:%d: invalid JSON: %s", path, e.line, e.column,
+                          e.text);
+}
+
+/* "</s>", "<unk>" and "<pad>", which texts may have as such. */
+static enum oa_error special_tokens(oa_context *c, const char *path, const json_t *table,
+                                    json_t *added)
+{
+    static const char *const names[] = { "</s>", unknown_token, "<pad>" };
+    for (int i = 0; i < 3; i++) {
+        const json_t *id = json_object_get(table, names[i]);
+        if (!json_is_integer(id))
+            return oa_fail(c, OA_FORMAT, "%s has no id for %s", path, names[i]);
+        json_array_append_new(added, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id",
+                                               json_integer_value(id), "content", names[i],
+                                               "single_word", 0, "lstrip", 0, "rstrip", 0,
+                                               "normalized", 0, "special", 1));
+    }
+    return OA_OK;
+}
+
+static json_t *ending_json(const json_t *table)
+{
+    return json_pack("{s:s, s:[{s:{s:s, s:i}}, {s:{s:s, s:i}}], s:[{s:{s:s, s:i}}, {s:{s:s, s:i}}, "
+                     "{s:{s:s, s:i}}], s:{s:{s:s, s:[O], s:[s]}}}",
+                     "type", "TemplateProcessing", "single", "Sequence", "id", "A", "type_id", 0,
+                     "SpecialToken", "id", "</s>", "type_id", 0, "pair", "Sequence", "id", "A",
+                     "type_id", 0, "Sequence", "id", "B", "type_id", 0, "SpecialToken", "id",
+                     "</s>", "type_id", 0, "special_tokens", "</s>", "id", "</s>", "ids",
+                     json_object_get(table, "</s>"), "tokens", "</s>");
+}
+
+/* Blanks in place of "▁", and none at either end. */
+static json_t *blanks_json(void)
+{
+    const int all = INT32_MAX;
+    return json_pack("{s:s, s:[{s:s, s:{s:s}, s:s}, {s:s}, {s:s, s:s, s:i, s:i}]}", "type",
+                     "Sequence", "decoders", "type", "Replace", "pattern", "String", OA_SPACE_PIECE,
+                     "content", " ", "type", "Fuse", "type", "Strip", "content", " ", "start", all,
+                     "stop", all);
+}
+
+/* source, target: base64. */
+static enum oa_error parse_marian(oa_context *c, const char *path, const json_t *table,
+                                  const char *source, const char *target, struct oa_tokenizer **out)
+{
+    json_t *added = json_array(), *root = NULL;
+    enum oa_error e = special_tokens(c, path, table, added);
+    if (e == OA_OK)
+        root = json_pack("{s:s, s:n, s:n, s:O, s:n, s:n, s:o, s:o, s:{s:s, s:s, s:O, s:s, s:s}}",
+                         "version", "1.0", "truncation", "padding", "added_tokens", added,
+                         "normalizer", "pre_tokenizer", "post_processor", ending_json(table),
+                         "decoder", blanks_json(), "model", "type", "Marian", "unk_token",
+                         unknown_token, "vocab", table, "source", source, "target", target);
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    if (text)
+        e = oa_tokenizer_parse(c, path, text, strlen(text), out);
+    else if (e == OA_OK)
+        e = oa_fail(c, OA_NO_MEMORY, "no memory for the tokenizer of %s", path);
+    free(text);
+    json_decref(added);
+    json_decref(root);
+    return e;
+}
+
+bool oa_marian_files_exist(oa_context *c, const char *folder)
+{
+    char path[OA_PATH];
+    return oa_path(c, path, folder, "source.spm") == OA_OK && oa_file_exists(path) &&
+           oa_path(c, path, folder, "vocab.json") == OA_OK && oa_file_exists(path);
+}
+
+enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder, struct oa_tokenizer **out)
+{
+    char path[OA_PATH];
+    struct oa_text source, target;
+    json_t *table = NULL;
+    *out = NULL;
+    OA_TRY(oa_path(c, path, folder, "target_vocab.json"));
+    if (oa_file_exists(path))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s: one vocabulary for source and target is supported, vocab.json", path);
+    OA_TRY(oa_path(c, path, folder, "vocab.json"));
+    oa_text_init(&source, c);
+    oa_text_init(&target, c);
+    enum oa_error e = spm_base64(c, folder, "source.spm", &source);
+    if (e == OA_OK)
+        e = spm_base64(c, folder, "target.spm", &target);
+    if (e == OA_OK)
+        e = read_marian_table(c, path, &table);
+    if (e == OA_OK)
+        e = parse_marian(c, path, table, source.s ? source.s : "", target.s ? target.s : "", out);
+    json_decref(table);
+    oa_text_free(&source);
+    oa_text_free(&target);
+    return e;
+}
+
+/* ---- from tokenizer.json ---- */
+
+/* The pieces that texts can have, by their numbers in the file, with their scores. */
+static enum oa_error fill_unigram(struct oa_tokenizer_file *l, const char *side,
+                                  const struct oa_sentencepiece *s)
+{
+    struct oa_unigram *u = &l->tok->unigram;
+    const char *feature = s->bpe             ? "a model of the type BPE"
+                          : s->byte_fallback ? "byte_fallback"
+                                             : "";
+    bool first = true;
+    if (!oa_reserve(l->context, &u->score, &u->score_capacity, s->count, sizeof *u->score))
+        return OA_NO_MEMORY;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct oa_scored_piece *p = &s->piece[i];
+        u->score[i] = p->score;
+        if (p->type == OA_PIECE_USER_DEFINED)
+            feature = "a piece of the type USER_DEFINED";
+        if (p->type != OA_PIECE_NORMAL)
+            continue;
+        u->least = first || p->score < u->least ? p->score : u->least;
+        first = false;
+        OA_TRY(oa_trie_add(&u->pieces, l->name, p->text, p->length, (int32_t)i));
+    }
+    if (*feature)
+        return oa_fail(l->context, OA_UNSUPPORTED, "%s: %s.spm: %s is not supported for Marian",
+                       l->name, side, feature);
+    return first
+               ? oa_fail(l->context, OA_FORMAT, "%s: %s.spm has no pieces for texts", l->name, side)
+               : OA_OK;
+}
+
+static enum oa_error add_spm_normaliser(struct oa_tokenizer_file *l,
+                                        const struct oa_sentencepiece *s)
+{
+    struct oa_text_normaliser *n = &l->tok->normal[l->tok->normals++];
+    *n = (struct oa_text_normaliser){ .kind = OA_NORMAL_SENTENCEPIECE,
+                                      .dummy_prefix = s->dummy_prefix,
+                                      .single_blanks = s->single_blanks };
+    oa_text_init(&n->literal, l->context);
+    oa_text_init(&n->content, l->context);
+    oa_splitter_init(&n->pattern, l->context);
+    return s->charsmap
+               ? oa_charsmap_parse(l->context, l->name, s->charsmap, s->charsmap_length, &n->map)
+               : OA_OK;
+}
+
+static enum oa_error read_spm(struct oa_tokenizer_file *l, const char *side, const char *base64)
+{
+    struct oa_text bytes;
+    struct oa_sentencepiece pieces = { 0 };
+    size_t n = strlen(base64);
+    oa_text_init(&bytes, l->context);
+    enum oa_error e = oa_base64_bytes(base64, n, &bytes) == n
+                          ? oa_sentencepiece_read(l->context, l->name, bytes.s ? bytes.s : "",
+                                                  bytes.length, &pieces)
+                          : oa_tokenizer_malformed(l, side, "base64");
+    if (e == OA_OK)
+        e = fill_unigram(l, side, &pieces);
+    if (e == OA_OK)
+        e = add_spm_normaliser(l, &pieces);
+    oa_free(pieces.piece);
+    oa_text_free(&bytes);
+    return e;
+}
+
+enum oa_error oa_read_marian(struct oa_tokenizer_file *l, const json_t *model)
+{
+    struct oa_unigram *u = &l->tok->unigram;
+    const char *source = oa_text_member(model, "source"),
+               *unknown = oa_text_member(model, "unk_token");
+    if (!source || !unknown)
+        return oa_tokenizer_malformed(l, "model",
+                                      "a Marian with \"source\", a source.spm, and \"unk_token\"");
+    l->tok->kind = OA_TOKENIZER_MARIAN;
+    l->tok->unknown = oa_tokenizer_find(l->tok, unknown);
+    if (l->tok->unknown < 0)
+        return oa_tokenizer_malformed(l, "model.unk_token", "a piece of model.vocab");
+    u->by_spelling = &l->tok->vocabulary;
+    u->spelling_unknown = l->tok->unknown;
+    return read_spm(l, "source", source);
+}
+
+enum oa_error oa_read_marian_target(struct oa_tokenizer_file *l, const json_t *root)
+{
+    const json_t *model = json_object_get(root, "model");
+    json_t *target = json_object_get(model, "target"), *copy = json_copy((json_t *)root),
+           *inner = json_copy((json_t *)model);
+    bool made = target && copy && inner && json_object_set(inner, "source", target) == 0 &&
+                json_object_del(inner, "target") == 0 && json_object_set(copy, "model", inner) == 0;
+    char *text = made ? json_dumps(copy, JSON_COMPACT) : NULL;
+    enum oa_error e = OA_OK;
+    if (text)
+        e = oa_tokenizer_parse(l->context, l->name, text, strlen(text), &l->tok->target);
+    else if (target)
+        e = oa_fail(l->context, OA_NO_MEMORY, "no memory for the tokenizer of %s", l->name);
+    free(text);
+    json_decref(inner);
+    json_decref(copy);
+    return e;
+}
+
+struct oa_tokenizer *oa_tokenizer_of_targets(struct oa_tokenizer *tok)
+{
+    return tok->target ? tok->target : tok;
+}
+
+size_t oa_marian_code_length(const char *text, size_t n)
+{
+    const char *end = n >= 2 && memcmp(text, ">>", 2) == 0 ? memmem(text, n, "<<", 2) : NULL;
+    return end ? (size_t)(end - text) + 2 : 0;
+}
+
+/* ---- back to the three files ---- */
+
+static enum oa_error write_spm(oa_context *c, const json_t *model, const char *side,
+                               const char *folder)
+{
+    const char *base64 = oa_text_member(model, side);
+    struct oa_text bytes;
+    char name[32], path[OA_PATH];
+    snprintf(name, sizeof name, "%s.spm", side);
+    OA_TRY(oa_path(c, path, folder, name));
+    oa_text_init(&bytes, c);
+    oa_base64_bytes(base64, strlen(base64), &bytes);
+    enum oa_error e = oa_file_write(c, path, bytes.s ? bytes.s : "", bytes.length);
+    oa_text_free(&bytes);
+    return e;
+}
+
+enum oa_error oa_tokenizer_save_marian(oa_context *c, const struct oa_tokenizer *tok,
+                                       const char *folder)
+{
+    const json_t *model = json_object_get(tok->frame, "model");
+    char path[OA_PATH];
+    OA_TRY(write_spm(c, model, "source", folder));
+    OA_TRY(write_spm(c, model, "target", folder));
+    OA_TRY(oa_path(c, path, folder, "vocab.json"));
+    return oa_vocabulary_write(c, tok, path);
+}
