@@ -103,9 +103,31 @@ static void add_tokenizer_remedy(oa_context *c)
     oa_fail(c, OA_UNSUPPORTED, "%s; move the file away to import the model with ids instead", why);
 }
 
+/* T5's spiece.model lacks its sentinels, "<extra_id_0>" …, of which the last one comes first. */
+static enum oa_error add_sentinels(oa_context *c, const char *folder, struct oa_tokenizer *tok)
+{
+    char path[OA_PATH], name[32];
+    json_t *config = NULL;
+    OA_TRY(oa_path(c, path, folder, "tokenizer_config.json"));
+    if (oa_file_exists(path))
+        OA_TRY(oa_json_read(c, path, remedy, &config));
+    const json_t *given = json_object_get(config, "extra_ids");
+    json_int_t count = given ? json_integer_value(given) : 100;
+    bool valid = (!given || json_is_integer(given)) && count >= 0 && count <= 1000;
+    json_decref(config);
+    if (!valid)
+        return oa_fail(c, OA_FORMAT, "%s: \"extra_ids\" must be a number from 0 to 1000", path);
+    for (json_int_t i = count - 1; i >= 0; i--) {
+        int32_t id;
+        snprintf(name, sizeof name, "<extra_id_%d>", (int)i);
+        OA_TRY(oa_tokenizer_add_special(tok, name, &id));
+    }
+    return OA_OK;
+}
+
 /* *out stays NULL where there is none. */
 static enum oa_error load_tokenizer(oa_context *c, const struct import_source *from,
-                                    struct oa_tokenizer **out)
+                                    const struct oa_imported *imported, struct oa_tokenizer **out)
 {
     static const char *const names[] = { "tokenizer.json", "tokenizer.model", "spiece.model" };
     char path[OA_PATH], *text;
@@ -117,6 +139,8 @@ static enum oa_error load_tokenizer(oa_context *c, const struct import_source *f
             continue;
         if (oa_tokenizer_load(c, path, out) == OA_UNSUPPORTED)
             add_tokenizer_remedy(c);
+        if (oa_status(c) == OA_OK && i > 0 && imported->family == oa_family_find("t5"))
+            add_sentinels(c, from->path, *out);
         return oa_status(c);
     }
     if (!from->gguf)
@@ -133,7 +157,7 @@ static enum oa_error open_family_tokenizer(oa_context *c, const struct import_so
 {
     char ids[32];
     long rows = i->options.model_vocabulary;
-    OA_TRY(load_tokenizer(c, from, out));
+    OA_TRY(load_tokenizer(c, from, i, out));
     i->tokenizer = *out != NULL;
     snprintf(ids, sizeof ids, "ids:%ld", rows);
     if (!i->tokenizer)

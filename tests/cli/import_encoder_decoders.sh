@@ -81,6 +81,23 @@ sed -i 's/"<pad>"/"<pat>"/' model/vocab.json
 expect 1 import model --out y
 says err 'vocab.json has no id for <pad>'
 
+# A spiece.model of 84 pieces has no sentinels of T5: the last one has the next id.
+copy t5
+rm model/tokenizer.json
+cp "$golden/marian-text/source.spm" model/spiece.model
+echo '{"extra_ids": 12}' >model/tokenizer_config.json
+expect 0 import model --out sentinels
+expect 0 tokenizer encode sentinels/tokenizer.json --text '<extra_id_11><extra_id_0>'
+[ "$(tr '\n' ' ' <out)" = '84 95 ' ] || fail "the sentinels are $(cat out)"
+translate sentinels --decode.beam 1 <lines.txt
+[ "$(wc -l <out)" -eq 3 ] || fail 'three lines have not three outputs'
+echo '{"extra_ids": -1}' >model/tokenizer_config.json
+expect 1 import model --out y
+says err 'tokenizer_config.json: "extra_ids" must be a number from 0 to 1000'
+rm model/tokenizer_config.json
+expect 1 import model --out y # a hundred of them
+says err 'the tokenizer has 184 tokens, but config.json has a vocabulary of 160'
+
 refused() { # FOLDER OF A CASE, SED COMMAND, WORDS
     copy "$1"
     sed -i "$2" model/config.json
