@@ -6,6 +6,7 @@
 #include "tasks/tasks.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { BATCH = 32, BATCHES = 16 }; /* texts of a batch unless told; batches of a block */
 
@@ -70,6 +71,8 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
 {
     oa_context *c = x->t.context;
     const struct oa_classify_request *r = x->r;
+    /* what an imported model was trained on is not known: two columns are a pair */
+    bool pairs = !x->t.options.data_train[0] && r->columns && strchr(r->columns, ',');
     x->lines = (struct oa_input_lines){ .context = c,
                                         .tokenizer = x->t.tokenizer,
                                         .layout = oa_example_layout_of(&x->t.options, task),
@@ -81,8 +84,8 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
                                         .blanks = true,
                                         .title = "classifying" };
     x->lines.layout.refuse_long = false;
-    OA_TRY(oa_input_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer,
-                                 &x->lines.columns));
+    OA_TRY(oa_input_columns_open(c, r->columns, x->t.model->form.segments || pairs ? 2 : 1,
+                                 task->answer, &x->lines.columns));
     return r->files ? oa_input_files_open(c, r->files, oa_input_columns_whole(x->lines.columns),
                                           &x->files)
                     : OA_OK;

@@ -27,7 +27,7 @@ static enum oa_error add_special(struct inspecting *n, struct inspected_reading 
 {
     if (!*content)
         return OA_OK;
-    int32_t id = oa_tokenizer_find(n->t.tokenizer, content);
+    int32_t id = oa_tokenizer_find_special(n->t.tokenizer, content);
     if (id < 0)
         return oa_fail(n->t.context, OA_FORMAT,
                        "the tokenizer has no token \"%s\": it is not this model's", content);

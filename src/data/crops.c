@@ -128,7 +128,7 @@ void oa_choose_places(struct oa_stream s, long n, long count, int32_t *place)
 enum oa_error oa_find_special(oa_context *c, const struct oa_tokenizer *tok, const char *piece,
                               int32_t *id)
 {
-    *id = oa_tokenizer_find(tok, piece);
+    *id = oa_tokenizer_find_special(tok, piece);
     return *id >= 0 ? OA_OK
                     : oa_fail(c, OA_FORMAT,
                               "the tokenizer lacks the token \"%s\", which the task needs; use the "

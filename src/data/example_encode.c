@@ -17,6 +17,7 @@ struct encoder {
     const struct oa_rows *rows;
     const struct oa_example_layout *layout;
     int32_t source_begin, source_end, target_begin, target_end; /* -1: none */
+    int between;                 /* source_end tokens between the texts of a pair */
     struct coded text[TEXTS];    /* of the current row, without special tokens */
     struct coded source, target; /* of all rows */
     struct oa_examples *out;
@@ -35,6 +36,7 @@ static enum oa_error find_specials(struct encoder *e)
 {
     OA_TRY(find_special(e->tok, e->layout->source_begin, &e->source_begin));
     OA_TRY(find_special(e->tok, e->out->patch ? "" : e->layout->source_end, &e->source_end));
+    e->between = oa_tokenizer_separators(e->tok, e->layout->source_end);
     OA_TRY(find_special(e->tok, e->layout->target_begin, &e->target_begin));
     return find_special(e->tok, e->layout->target_end, &e->target_end);
 }
@@ -121,7 +123,8 @@ static void shorten_texts(size_t room, int texts, size_t count[TEXTS])
 static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS])
 {
     const struct oa_example_layout *l = e->layout;
-    size_t specials = (e->source_begin >= 0) + (size_t)texts * (e->source_end >= 0);
+    size_t specials =
+        (e->source_begin >= 0) + (size_t)(texts > 1 ? e->between + 1 : 1) * (e->source_end >= 0);
     size_t tokens = specials + count[0] + count[1], limit = (size_t)l->source_limit;
     const char *what = e->rows && e->rows->answer == OA_ANSWER_TEXT ? "source" : "text";
     if (tokens == 0)
@@ -146,7 +149,8 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
     OA_TRY(append_special(e, &e->source, start, e->source_begin));
     for (int i = 0; i < texts; i++) {
         OA_TRY(append_text(e, &e->source, start, &e->text[i], count[i], e->layout->keep_end));
-        OA_TRY(append_special(e, &e->source, start, e->source_end));
+        for (int k = 0; k < (i + 1 < texts ? e->between : 1); k++)
+            OA_TRY(append_special(e, &e->source, start, e->source_end));
         if (i == 0 && e->out->split)
             e->out->split[row] = (int32_t)(e->source.ids.count - start);
     }

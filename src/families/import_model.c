@@ -159,6 +159,8 @@ static enum oa_error open_family_tokenizer(oa_context *c, const struct import_so
     long rows = i->options.model_vocabulary;
     OA_TRY(load_tokenizer(c, from, i, out));
     i->tokenizer = *out != NULL;
+    if (i->tokenizer)
+        oa_tokenizer_note_unapplied(*out, from->path);
     snprintf(ids, sizeof ids, "ids:%ld", rows);
     if (!i->tokenizer)
         OA_TRY(oa_tokenizer_open(c, ids, NULL, NULL, out));

@@ -79,9 +79,9 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
     long first = state ? state->self[0]->tokens : 0, tokens = in->rows * in->length;
-    const int32_t *segments = !s->segment    ? NULL
-                              : in->segments ? in->segments
-                                             : no_segments(t, tokens);
+    const int32_t *segments = !s->segment                              ? NULL
+                              : in->segments && s->segment->dim[0] > 1 ? in->segments
+                                                                       : no_segments(t, tokens);
     oa_tape_at(t, NULL, "embedding", -1);
     struct oa_embedding_tables tables = { s->embedding, p->table, s->segment,
                                           oa_embedding_factor(o), embed_patches(t, s, in) };

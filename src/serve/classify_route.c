@@ -11,7 +11,9 @@
 static enum oa_error read_texts(struct oa_served_model *m, const json_t *value, size_t index,
                                 struct oa_input_text *text, int *texts)
 {
-    bool pair = m->model->form.segments;
+    /* what an imported model was trained on is not known */
+    bool either = !m->options->data_train[0], pair = m->model->form.segments;
+    pair = pair || (either && json_is_array(value));
     *texts = pair ? 2 : 1;
     for (int i = 0; i < *texts; i++) {
         const json_t *one = pair ? json_array_get(value, (size_t)i) : value;

@@ -139,7 +139,7 @@ static enum oa_error check_model_kind(oa_context *c, const struct oa_options *o,
                          : w->form.segments               ? "pairs of texts"
                                                           : "single texts";
     /* what an imported model was trained on is not known */
-    bool either = !o->data_train[0] && o->model_segments > 1 && !rows->pictures;
+    bool either = !o->data_train[0] && !rows->pictures;
     if (either || rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
         rows->answer == OA_ANSWER_TOKENS || strcmp(wanted, oa_rows_kind(rows)) == 0)
         return OA_OK;

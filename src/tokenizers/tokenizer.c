@@ -266,8 +266,35 @@ enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where
     return error;
 }
 
+/* BERT's special tokens have other names in the tokenizers of RoBERTa. */
+static const char *special_name(const struct oa_tokenizer *tok, const char *content)
+{
+    static const char *const names[][2] = { { "[CLS]", "<s>" },
+                                            { "[SEP]", "</s>" },
+                                            { "[MASK]", "<mask>" } };
+    const char *name = content;
+    bool there = oa_tokenizer_find(tok, content) >= 0;
+    for (int i = 0; i < 3; i++) {
+        if (!oa_tokenizer_is_special(tok, oa_tokenizer_find(tok, names[i][1])))
+            return content;
+        name = !there && strcmp(content, names[i][0]) == 0 ? names[i][1] : name;
+    }
+    return name;
+}
+
+int32_t oa_tokenizer_find_special(const struct oa_tokenizer *tok, const char *content)
+{
+    return oa_tokenizer_find(tok, special_name(tok, content));
+}
+
+int oa_tokenizer_separators(const struct oa_tokenizer *tok, const char *content)
+{
+    return strcmp(special_name(tok, content), content) == 0 ? 1 : 2;
+}
+
 enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
 {
+    content = special_name(tok, content);
     size_t length = strlen(content);
     int32_t known = oa_words_find(&tok->added_contents, content, length);
     if (known >= 0) {

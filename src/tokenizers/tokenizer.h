@@ -60,13 +60,15 @@ enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const str
 /* tokenizer.json of Hugging Face tokenizers: BPE, WordPiece, Unigram, or WordLevel as saved for
  * char, word and ids; or *.model and *.spm of SentencePiece. Unsupported parts that would change
  * ids are rejected by name; padding, truncation and post-processor are kept for saving but not
- * applied (as add_special_tokens=False), which is logged. */
+ * applied (as add_special_tokens=False). */
 enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out);
+/* Logs which of these the file has, unless they have no effect; for files that are new here. */
+void oa_tokenizer_note_unapplied(const struct oa_tokenizer *tok, const char *name);
 /* The same from memory. name: for messages. */
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
                                  struct oa_tokenizer **out);
-/* marian_tokenizer.c: source.spm, target.spm and vocab.json of a folder, whether it has them, and these of a
- * tokenizer of that kind. */
+/* marian_tokenizer.c: source.spm, target.spm and vocab.json of a folder, whether it has them, and
+ * these of a tokenizer of that kind. */
 enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder,
                                        struct oa_tokenizer **out);
 bool oa_marian_files_exist(oa_context *c, const char *folder);
@@ -99,8 +101,12 @@ const char *oa_tokenizer_piece(const struct oa_tokenizer *tok, int32_t id);
 int32_t oa_tokenizer_find(const struct oa_tokenizer *tok, const char *piece);
 /* The bytes of an id, which may be part of a character. */
 const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_t *length);
-/* Finds or adds a special token such as "</s>". */
+/* Finds or adds a special token such as "</s>". "[CLS]", "[SEP]" and "[MASK]" are "<s>", "</s>" and
+ * "<mask>" where a tokenizer has these three as special tokens, and not the first (RoBERTa). */
 enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id);
+int32_t oa_tokenizer_find_special(const struct oa_tokenizer *tok, const char *content); /* or -1 */
+/* How many of the token that ends a text are between two: RoBERTa has "</s></s>". */
+int oa_tokenizer_separators(const struct oa_tokenizer *tok, const char *content);
 bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id);
 /* Sets mark [oa_tokenizer_size] to 1 for each special token. */
 void oa_tokenizer_mark_special(const struct oa_tokenizer *tok, uint8_t *mark);

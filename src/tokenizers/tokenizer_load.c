@@ -411,20 +411,6 @@ static enum oa_error read_added(struct oa_tokenizer_file *l, const json_t *entry
 
 /* ---- the file ---- */
 
-/* Logs the parts that are kept but not applied, unless they have no effect. */
-static void note_unapplied(const struct oa_tokenizer_file *l, const json_t *root)
-{
-    static const char *const parts[] = { "truncation", "padding", "post_processor" };
-    for (int i = 0; i < 3; i++) {
-        const json_t *part = oa_part_member(root, parts[i]);
-        const char *type = oa_text_member(part, "type");
-        if (part && !(type && strcmp(type, "ByteLevel") == 0))
-            oa_log(l->context, 0,
-                   "%s: %s is kept for saving but not applied: no ids are added to texts", l->name,
-                   parts[i]);
-    }
-}
-
 /* Empties the large tables of the frame, which saving fills again in place. */
 static enum oa_error empty_frame(struct oa_tokenizer_file *l, json_t *root)
 {
@@ -456,8 +442,6 @@ static enum oa_error read_root(struct oa_tokenizer_file *l, json_t *root)
         OA_TRY(read_added(l, json_array_get(added, i)));
     if (l->tok->kind == OA_TOKENIZER_MARIAN)
         OA_TRY(oa_read_marian_target(l, root));
-    if (l->tok->kind != OA_TOKENIZER_MARIAN) /* whose tasks end texts themselves */
-        note_unapplied(l, root);
     return empty_frame(l, root);
 }
 
@@ -518,4 +502,17 @@ enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_token
                               : oa_tokenizer_parse(c, path, data, length, out);
     oa_free(data);
     return error;
+}
+
+void oa_tokenizer_note_unapplied(const struct oa_tokenizer *tok, const char *name)
+{
+    static const char *const parts[] = { "truncation", "padding", "post_processor" };
+    for (int i = 0; i < 3 && tok->kind != OA_TOKENIZER_MARIAN; i++) { /* its tasks end texts */
+        const json_t *part = oa_part_member(tok->frame, parts[i]);
+        const char *type = oa_text_member(part, "type");
+        if (part && !(type && strcmp(type, "ByteLevel") == 0))
+            oa_log(tok->context, 0,
+                   "%s: %s is kept for saving but not applied: no ids are added to texts", name,
+                   parts[i]);
+    }
 }

@@ -88,7 +88,11 @@ static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader
         return open_bpe(c, spec, train, out);
     if (is_word(spec))
         return open_words(c, spec, train, out);
-    return oa_file_exists(spec) ? oa_tokenizer_load(c, spec, out) : refuse_spec(c, spec);
+    if (!oa_file_exists(spec))
+        return refuse_spec(c, spec);
+    OA_TRY(oa_tokenizer_load(c, spec, out));
+    oa_tokenizer_note_unapplied(*out, spec);
+    return OA_OK;
 }
 
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files,

@@ -91,6 +91,44 @@ wrong 2 'model.head = tanh applies to encoders only' --model.head tanh
 wrong 2 'model.segments = 2 applies to encoders only' --model.segments 2
 wrong 2 'model.head_norm = true has no effect without model.head' --task mlm --model.head_norm true
 
+# Pairs and single texts of imported classifiers: probabilities of transformers 5.24.0 in float64. RoBERTa's "<s>" and "</s>" are what
+# BERT's "[CLS]" and "[SEP]" are, and two "</s>" are between the texts of a pair.
+printf 'the word\tin the end\nO Romeo!\twherefore art thou\na\tb\n' >two.txt
+cut -f 1 two.txt >one.txt
+for kind in roberta bert; do
+    rm -rf model
+    cp -r "$golden/$kind-cls" model
+    chmod -R u+w model
+    cp "$golden/pairs/$kind.json" model/tokenizer.json
+    expect 0 import model --out "of-$kind"
+    [ "$(grep -c 'post_processor is kept' err)" -eq 1 ] || fail 'the notice was not printed once'
+    expect 0 classify "of-$kind" --data two.txt --columns 1,2 --scores
+    ! grep -q post_processor err || fail 'the notice was printed again'
+    sed 1d out >"$kind.two"
+    expect 0 classify "of-$kind" --data one.txt --scores
+    sed 1d out | cat "$kind.two" - | cut -f 2- >"$kind.scores"
+done
+close() { # FILE, then the numbers it should have
+    name=$1
+    shift
+    [ "$(wc -w <"$name")" -eq $# ] || fail "$name has $(wc -w <"$name") numbers"
+    tr '\t' '\n' <"$name" | awk -v wanted="$*" 'BEGIN { split(wanted, w, " ") } { d = $1 - w[NR]; if (d * d > 4e-12) exit 1 }' ||
+        fail "$name is not $*: $(cat "$name")"
+}
+close roberta.scores 0.985533 0.014467 0.955764 0.044236 0.996728 0.003272 0.995045 0.004955 0.985883 0.014117 0.944987 0.055013
+close bert.scores 0.123005 0.126032 0.750964 0.060463 0.276536 0.663001 0.090448 0.166526 0.743026 \
+    0.173030 0.091361 0.735609 0.203778 0.132280 0.663943 0.065824 0.158864 0.775312
+awk '{ print "LABEL_0\t" $0 }' two.txt >rows2.tsv
+expect 0 eval of-roberta --data rows2.tsv --json
+says out '"examples": 3'
+expect 2 classify classes --data two.txt --columns 1,2
+says err "the model reads single texts"
+# Nothing is added to such a tokenizer: <mask> is what [MASK] is.
+expect 0 train $small --task mlm --preset bert --data.train text.txt --data.tokenizer "$golden/pairs/roberta.json" --out with-mask
+! grep -q 'MASK\|CLS' with-mask/tokenizer.json || fail 'special tokens were added to those of RoBERTa'
+expect 0 eval with-mask --data text.txt
+expect 0 inspect of-roberta --text 'the word' --out maps.html
+
 # Numbers of tokens have no [CLS].
 expect 0 import "$golden/bert-mlm" --out ids
 seq 1 40 | tr '\n' ' ' >ids.txt

@@ -13,12 +13,18 @@ expect 0 train --task classify --data.train train.tsv --data.tokenizer bpe:300 $
 expect 0 train --task translate --data.train copy.tsv --data.tokenizer char $model --train.steps 60 --out t
 expect 0 train --data.train text.txt --data.tokenizer byte $model --train.steps 20 --out m
 expect 0 import "$source/tests/golden-hf/marian" --out ids # sources are ids, with </s> at their end
+cp -r "$source/tests/golden-hf/bert-cls" model
+chmod -R u+w model
+cp "$source/tests/golden-hf/pairs/bert.json" model/tokenizer.json
+expect 0 import model --out bert
+printf 'the word\tin the end\n' >pair
+"$orthant" classify bert --columns 1,2 --scores --json <pair >classes_of_pair 2>err || fail "classify a pair"
 cut -f 2 train.tsv | head -n 20 >texts
 cut -f 1 copy.tsv | head -n 10 >sources
 "$orthant" classify c --scores --json <texts >classes 2>err || fail "classify"
 "$orthant" translate t --json <sources >translations 2>err || fail "translate"
 printf '3 4 5\n10 11\n' | "$orthant" translate ids --json --beam 2 >translated 2>err || fail "translate ids"
-"$orthant" serve c t m ids --port 0 >started 2>err &
+"$orthant" serve c t m ids bert --port 0 >started 2>err &
 server=$!
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
 if grep -q libmicrohttpd err; then
@@ -40,6 +46,11 @@ for together in (post("/v1/classify", model="c", input=texts), [post("/v1/classi
     assert len({p["label"] for p in printed}) > 1
     for got, want in zip(together, printed):
         assert got["label"] == want["label"] and got["scores"] == want["scores"], (got, want)
+(pair,) = map(json.loads, open("classes_of_pair"))
+(got,) = post("/v1/classify", model="bert", input=[["the word", "in the end"]])
+single = post("/v1/classify", model="bert", input="the word")[0]
+assert got["scores"] == pair["scores"] and abs(got["scores"]["LABEL_2"] - 0.750964) < 2e-6, (got, pair)
+assert abs(single["scores"]["LABEL_2"] - 0.735609) < 2e-6, single
 sources = open("sources").read().splitlines()
 for got, line in zip(post("/v1/translate", model="t", input=sources), open("translations")):
     want = json.loads(line)["hypotheses"][0]
