@@ -68,18 +68,14 @@ static void blocks_of_every_type(void **state)
     oa_gguf_close(g);
 }
 
-/* The epsilon of norms is a float there: 1e-5 less 3e-13. */
-static void model_equals_that_of_the_folder(void **state)
+/* Logits of the model of a folder of tests/golden-hf, as a GGUF file. The epsilon of norms is a
+ * float there: 1e-5 less 3e-13. */
+static void check_logits(const char *name)
 {
-    static const char expected[] = GOLDEN "smollm2/expect.safetensors";
-    struct oa_imported made;
+    char expected[256];
     struct oa_tensors *wanted, *got;
     double difference = 0, size = 0;
-    (void)state;
-    assert_int_equal(system("rm -rf " RUN), 0);
-    succeed(oa_import_model(context, GOLDEN "gguf/smollm2.gguf", RUN, &made));
-    assert_string_equal(made.options.model_attention, "softmax(kv=1)");
-    assert_true(made.tokenizer);
+    snprintf(expected, sizeof expected, GOLDEN "%s/expect.safetensors", name);
     succeed(oa_forward(context, RUN,
                        &(struct oa_forward_request){
                            .in = expected, .out = RUN "/out.safetensors", .precision = "f64" }));
@@ -98,6 +94,35 @@ static void model_equals_that_of_the_folder(void **state)
     assert_true(size > 0 && sqrt(difference / size) < 1e-10);
     oa_tensors_close(wanted);
     oa_tensors_close(got);
+}
+
+static void model_equals_that_of_the_folder(void **state)
+{
+    struct oa_imported made;
+    (void)state;
+    assert_int_equal(system("rm -rf " RUN), 0);
+    succeed(oa_import_model(context, GOLDEN "gguf/smollm2.gguf", RUN, &made));
+    assert_string_equal(made.options.model_attention, "softmax(kv=1)");
+    assert_true(made.tokenizer);
+    check_logits("smollm2");
+}
+
+/* They have rows as the folder has them, biases (qwen2) and norms of heads (qwen3). */
+static void models_of_qwen(void **state)
+{
+    static const char *const names[] = { "qwen2", "qwen3" };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct oa_imported made;
+        char path[256];
+        assert_int_equal(system("rm -rf " RUN), 0);
+        snprintf(path, sizeof path, GOLDEN "gguf/%s.gguf", names[i]);
+        succeed(oa_import_model(context, path, RUN, &made));
+        assert_string_equal(made.family->type, names[i]);
+        assert_false(made.tokenizer);
+        check_logits(names[i]);
+    }
+    assert_int_equal(system("rm -rf " RUN), 0);
 }
 
 static void tokenizer_equals_that_of_the_folder(void **state)
@@ -229,6 +254,7 @@ int main(void)
         cmocka_unit_test(blocks_of_every_type),
         cmocka_unit_test(model_equals_that_of_the_folder),
         cmocka_unit_test(tokenizer_equals_that_of_the_folder),
+        cmocka_unit_test(models_of_qwen),
         cmocka_unit_test(vocabulary_of_sentencepiece),
         cmocka_unit_test(damaged_files_are_refused),
     };

@@ -27,7 +27,7 @@ const struct command command_import = {
         "F32. Without tokenizer.json a model of SentencePiece is read (spiece.model, "
         "tokenizer.model; of Marian source.spm, target.spm and vocab.json); without that the model "
         "reads and writes numbers of tokens. A GGUF file "
-        "(architecture llama) may have any of the usual quantised types.\n"
+        "(architecture llama, qwen2 or qwen3) may have any of the usual quantised types.\n"
         "Supported are language models of the types gemma2, gpt2, gpt_neo, gpt_neox, llama, "
         "mistral, opt, qwen2 and qwen3. What such a model may have and this program has not is "
         "refused by its name in config.json, before a tensor is read.",

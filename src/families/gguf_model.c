@@ -12,10 +12,34 @@ enum { NAME = 200 };
 
 /* ---- config.json ---- */
 
+/* Architectures whose tensors are named as Llama's. */
+static const struct gguf_architecture {
+    const char *name;
+    bool neighbours; /* rotary positions turn neighbouring rows, which Hugging Face has apart */
+} architectures[] = { { "llama", true }, { "qwen2", false }, { "qwen3", false } };
+
+/* NULL: it is not read. */
+static const struct gguf_architecture *architecture_of(const struct oa_gguf *g)
+{
+    const char *name = oa_gguf_string(g, "general.architecture");
+    for (size_t i = 0; name && i < sizeof architectures / sizeof *architectures; i++)
+        if (strcmp(architectures[i].name, name) == 0)
+            return &architectures[i];
+    return NULL;
+}
+
+/* A key of the architecture, which begins with its name. */
+static double number_of(const struct oa_gguf *g, const char *key, double fallback)
+{
+    char whole[NAME];
+    snprintf(whole, sizeof whole, "%s.%s", architecture_of(g)->name, key);
+    return oa_gguf_number(g, whole, fallback);
+}
+
 static void set_count(oa_context *c, const struct oa_gguf *g, json_t *config, const char *theirs,
                       const char *key)
 {
-    double n = oa_gguf_number(g, key, 0);
+    double n = number_of(g, key, 0);
     if (n >= 1 && floor(n) == n && n < 1e9)
         oa_json_set(c, config, theirs, json_integer((json_int_t)n));
 }
@@ -31,7 +55,9 @@ static bool has_tensor(const struct oa_gguf *g, const char *name)
 
 static enum oa_error refuse_scaling(oa_context *c, const struct oa_gguf *g)
 {
-    const char *scaling = oa_gguf_string(g, "llama.rope.scaling.type");
+    char key[NAME];
+    snprintf(key, sizeof key, "%s.rope.scaling.type", architecture_of(g)->name);
+    const char *scaling = oa_gguf_string(g, key);
     bool factors = has_tensor(g, "rope_freqs.weight");
     if (!factors && (!scaling || strcmp(scaling, "none") == 0))
         return OA_OK;
@@ -45,29 +71,28 @@ enum oa_error oa_gguf_config(oa_context *c, const struct oa_gguf *g, json_t **ou
 {
     const char *architecture = oa_gguf_string(g, "general.architecture");
     *out = NULL;
-    if (!architecture || strcmp(architecture, "llama") != 0)
+    if (!architecture_of(g))
         return oa_fail(c, OA_UNSUPPORTED,
-                       "%s: the architecture %s is not read from GGUF, only llama is; import the "
-                       "model's folder with config.json and *.safetensors",
+                       "%s: the architecture %s is not read from GGUF, llama, qwen2 and qwen3 are; "
+                       "import the model's folder with config.json and *.safetensors",
                        oa_gguf_path(g), architecture ? architecture : "(none)");
     OA_TRY(refuse_scaling(c, g));
     json_t *config = *out = json_object();
-    oa_json_set(c, config, "model_type", json_string("llama"));
-    set_count(c, g, config, "hidden_size", "llama.embedding_length");
-    set_count(c, g, config, "num_hidden_layers", "llama.block_count");
-    set_count(c, g, config, "intermediate_size", "llama.feed_forward_length");
-    set_count(c, g, config, "num_attention_heads", "llama.attention.head_count");
-    set_count(c, g, config, "num_key_value_heads", "llama.attention.head_count_kv");
-    set_count(c, g, config, "max_position_embeddings", "llama.context_length");
-    set_count(c, g, config, "head_dim", "llama.attention.key_length");
-    set_count(c, g, config, "vocab_size", "llama.vocab_size");
+    oa_json_set(c, config, "model_type", json_string(architecture));
+    set_count(c, g, config, "hidden_size", "embedding_length");
+    set_count(c, g, config, "num_hidden_layers", "block_count");
+    set_count(c, g, config, "intermediate_size", "feed_forward_length");
+    set_count(c, g, config, "num_attention_heads", "attention.head_count");
+    set_count(c, g, config, "num_key_value_heads", "attention.head_count_kv");
+    set_count(c, g, config, "max_position_embeddings", "context_length");
+    set_count(c, g, config, "head_dim", "attention.key_length");
+    set_count(c, g, config, "vocab_size", "vocab_size");
     if (!json_object_get(config, "vocab_size"))
         oa_json_set(c, config, "vocab_size",
                     json_integer(oa_gguf_count(g, "tokenizer.ggml.tokens")));
     oa_json_set(c, config, "rms_norm_eps",
-                oa_json_number(oa_gguf_number(g, "llama.attention.layer_norm_rms_epsilon", 1e-5)));
-    oa_json_set(c, config, "rope_theta",
-                oa_json_number(oa_gguf_number(g, "llama.rope.freq_base", 10000)));
+                oa_json_number(number_of(g, "attention.layer_norm_rms_epsilon", 1e-5)));
+    oa_json_set(c, config, "rope_theta", oa_json_number(number_of(g, "rope.freq_base", 10000)));
     oa_json_set(c, config, "tie_word_embeddings", json_boolean(!has_tensor(g, "output.weight")));
     return oa_status(c);
 }
@@ -81,6 +106,8 @@ static const struct {
     { "attn_q.", "self_attn.q_proj." },
     { "attn_k.", "self_attn.k_proj." },
     { "attn_v.", "self_attn.v_proj." },
+    { "attn_q_norm.", "self_attn.q_norm." },
+    { "attn_k_norm.", "self_attn.k_norm." },
     { "attn_output.", "self_attn.o_proj." },
     { "ffn_norm.", "post_attention_layernorm." },
     { "ffn_gate.", "mlp.gate_proj." },
@@ -93,8 +120,8 @@ static const struct {
 /* Unknown names stay as they are, so that they are refused by them. */
 static void name_in_folder(const char *gguf, char out[NAME])
 {
-    int layer, digits;
-    bool block = sscanf(gguf, "blk.%d.%n", &layer, &digits) == 1 && layer >= 0;
+    int layer, digits = 0; /* stays 0 where there is no point behind the number */
+    bool block = sscanf(gguf, "blk.%d.%n", &layer, &digits) == 1 && digits && layer >= 0;
     snprintf(out, NAME, "%s", gguf);
     for (size_t i = 0; block && i < sizeof layer_names / sizeof *layer_names; i++) {
         size_t n = strlen(layer_names[i].theirs);
@@ -145,10 +172,10 @@ static enum oa_error read_array_of(oa_context *c, const struct oa_gguf *g,
         return OA_NO_MEMORY;
     OA_TRY(oa_gguf_read(g, t, values));
     bool query = strstr(name, "q_proj.weight") != NULL, key = strstr(name, "k_proj.weight") != NULL;
-    double heads = oa_gguf_number(g, "llama.attention.head_count", 0);
+    double heads = number_of(g, "attention.head_count", 0);
     if (key)
-        heads = oa_gguf_number(g, "llama.attention.head_count_kv", heads);
-    if ((!query && !key) || t->dims != 2)
+        heads = number_of(g, "attention.head_count_kv", heads);
+    if ((!query && !key) || t->dims != 2 || !architecture_of(g)->neighbours)
         return OA_OK;
     if (!(heads >= 1 && heads <= (double)t->dim[0]) || t->dim[0] % (2 * (long)heads))
         return oa_fail(c, OA_FORMAT, "%s: %.0f heads do not fit the %ld rows of tensor %s",
