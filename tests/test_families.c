@@ -282,7 +282,7 @@ static void models_equal_transformers(void **state)
         struct oa_imported made;
         snprintf(folder, sizeof folder, GOLDEN "%s", cases[i].name);
         snprintf(expected, sizeof expected, "%s", file_of(cases[i].expected, "expect.safetensors"));
-        succeed(oa_import_model(context, folder, RUN, &made));
+        succeed(oa_import_model(context, folder, RUN, NULL, &made));
         assert_string_equal(made.options.model_attention, cases[i].attention);
         check_tensors(cases[i].name, expected, "f32", 2e-6);
         check_tensors(cases[i].name, expected, "f64", 1e-13);
@@ -313,7 +313,7 @@ static void bare_models_have_states_and_a_pooler(void **state)
     assert_int_equal(count, oa_tensors_count(all) - 2);
     succeed(oa_tensors_write(context, "test_families_bare/model.safetensors", kept, count, NULL));
     oa_tensors_close(all);
-    succeed(oa_import_model(context, "test_families_bare", RUN, &imported));
+    succeed(oa_import_model(context, "test_families_bare", RUN, NULL, &imported));
     snprintf(expected, sizeof expected, "%s", file_of("bert-cls", "expect.safetensors"));
     succeed(oa_forward(context, RUN,
                        &(struct oa_forward_request){
@@ -385,7 +385,7 @@ static void long_rows_have_the_logits_of_their_states(void **state)
                      0);
     for (int i = 0; i < ROWS * LENGTH; i++)
         ids[i] = (i * 37 + i / LENGTH) % 300;
-    succeed(oa_import_model(context, "test_families_long", RUN, &made));
+    succeed(oa_import_model(context, "test_families_long", RUN, NULL, &made));
     assert_int_equal(made.options.model_context, 128);
     refuse_id(in, ids, 300);
     refuse_id(in, ids, -1);
@@ -515,7 +515,7 @@ static void exports_equal_what_was_imported(void **state)
         struct oa_exported exported;
         struct oa_trained t;
         snprintf(folder, sizeof folder, GOLDEN "%s", names[i]);
-        succeed(oa_import_model(context, folder, RUN, &made));
+        succeed(oa_import_model(context, folder, RUN, NULL, &made));
         succeed(oa_trained_open_in(context, RUN, OA_PRECISION_F64, &t));
         succeed(oa_export_model(t.model, t.tokenizer, RUN, RUN "/hf", &exported));
         oa_trained_close(&t);

@@ -101,7 +101,7 @@ static void model_equals_that_of_the_folder(void **state)
     struct oa_imported made;
     (void)state;
     assert_int_equal(system("rm -rf " RUN), 0);
-    succeed(oa_import_model(context, GOLDEN "gguf/smollm2.gguf", RUN, &made));
+    succeed(oa_import_model(context, GOLDEN "gguf/smollm2.gguf", RUN, NULL, &made));
     assert_string_equal(made.options.model_attention, "softmax(kv=1)");
     assert_true(made.tokenizer);
     check_logits("smollm2");
@@ -117,7 +117,7 @@ static void models_of_qwen(void **state)
         char path[256];
         assert_int_equal(system("rm -rf " RUN), 0);
         snprintf(path, sizeof path, GOLDEN "gguf/%s.gguf", names[i]);
-        succeed(oa_import_model(context, path, RUN, &made));
+        succeed(oa_import_model(context, path, RUN, NULL, &made));
         assert_string_equal(made.family->type, names[i]);
         assert_false(made.tokenizer);
         check_logits(names[i]);

@@ -51,12 +51,12 @@ static enum oa_error report_import(oa_context *c, const char *folder, const char
     return oa_emit(output, &text);
 }
 
-enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
+enum oa_error oa_import(oa_context *c, const char *folder, const char *out, const char *precision,
                         const struct oa_output *output)
 {
     struct oa_imported imported;
     OA_TRY(oa_status(c));
-    OA_TRY(oa_import_model(c, folder, out, &imported));
+    OA_TRY(oa_import_model(c, folder, out, precision, &imported));
     return report_import(c, folder, out, &imported, output);
 }
 

@@ -113,9 +113,10 @@ OA_API enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request
 
 /* The folder of a Hugging Face model (config.json, *.safetensors, tokenizer.json) as a run in
  * `out`, which must not have one. OA_UNSUPPORTED names what the model has and Orthant has not,
- * before a tensor is read. The text is what was made. */
+ * before a tensor is read. precision: train.precision of the run, NULL: f32. The text is what was
+ * made. */
 OA_API enum oa_error oa_import(oa_context *c, const char *folder, const char *out,
-                               const struct oa_output *output);
+                               const char *precision, const struct oa_output *output);
 
 /* A run as the folder of a Hugging Face model in `out`, which must not have one. OA_UNSUPPORTED
  * names the option that no family has. */

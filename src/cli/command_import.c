@@ -8,18 +8,22 @@ static enum oa_error run_import(struct call *call)
         return OA_ARGUMENT;
     if (!out)
         return wrong_use(call, "import needs --out FOLDER");
-    return oa_import(call->context, call->word[0], out, &call->out);
+    return oa_import(call->context, call->word[0], out, flag_value(call, "precision"), &call->out);
 }
 
 static const struct flag flags[] = {
     { "out", "DIR", .help = "folder of the run to make, which must not have one" },
+    { "precision", "NAME",
+      .help = "train.precision of the run, with which it is evaluated, continued and trained: f32, "
+              "bf16 or f64",
+      .fallback = "f32" },
     { .name = NULL },
 };
 
 const struct command command_import = {
     .name = "import",
     .sentence = "makes a run of a Hugging Face model or a GGUF file",
-    .usage = "FOLDER|FILE.gguf --out DIR",
+    .usage = "FOLDER|FILE.gguf --out DIR [--precision NAME]",
     .text =
         "Reads config.json, model.safetensors (or the shards that model.safetensors.index.json "
         "lists) and tokenizer.json, and writes a run that eval, score, generate, inspect and "

@@ -168,8 +168,9 @@ enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_export
 /* id2label, label2id and problem_type of config.json (bert.c). */
 void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config);
 
-/* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. */
+/* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. precision: what
+ * train.precision of the run is; NULL: f32. */
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
-                              struct oa_imported *imported);
+                              const char *precision, struct oa_imported *imported);
 
 #endif

@@ -242,10 +242,12 @@ static enum oa_error import_into(struct oa_device *d, const struct import_source
 }
 
 static enum oa_error import_from(oa_context *c, const struct import_source *from, const char *out,
-                                 struct oa_imported *imported)
+                                 const char *precision, struct oa_imported *imported)
 {
     struct oa_device *d = NULL;
     OA_TRY(read_family(c, from, imported));
+    if (precision)
+        OA_TRY(oa_options_set(c, &imported->options, "train.precision", precision));
     /* What is not copied but calculated would be rounded to single precision. */
     int exponent; /* a power of two changes no bit of the fraction */
     bool calculated =
@@ -259,14 +261,14 @@ static enum oa_error import_from(oa_context *c, const struct import_source *from
 }
 
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
-                              struct oa_imported *imported)
+                              const char *precision, struct oa_imported *imported)
 {
     struct import_source from = { .path = source };
     *imported = (struct oa_imported){ 0 };
     OA_TRY(oa_new_run_check(c, out));
     enum oa_error e = oa_name_ends(source, ".gguf") ? oa_gguf_open(c, source, &from.gguf) : OA_OK;
     if (e == OA_OK)
-        e = import_from(c, &from, out, imported);
+        e = import_from(c, &from, out, precision, imported);
     oa_gguf_close(from.gguf);
     oa_labels_free(&imported->labels);
     imported->form.labels = NULL;

@@ -21,6 +21,19 @@ says out '"bits_per_byte"'
 expect 0 train --init run --data.train text.txt --train.steps 2 --train.batch 2 --model.attention "softmax ; orthogonal" --out on --quiet
 [ -s on/model.safetensors ] || fail "training did not go on from the model"
 
+# Evaluated in bfloat16: the same weights, another loss, and not much another.
+expect 0 import "$golden/gpt2" --out brief --precision bf16
+says brief/config.json '"precision": "bf16"'
+says run/config.json '"precision": "f32"'
+same run/model.safetensors brief/model.safetensors
+for one in run brief; do
+    expect 0 eval $one --data text.txt --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out
+done | tr '\n' ' ' | awk '{ d = ($1 - $2) ^ 2; exit !($1 > 1 && d > 1e-14 && d < 1e-4) }' || fail 'bf16 has the loss of f32, or none'
+expect 2 import "$golden/gpt2" --out none --precision f16
+says err 'train.precision is "f16"'
+[ ! -e none ] || fail 'a wrong precision left a folder'
+
 # Without a tokenizer.
 expect 0 import "$golden/opt" --out ids
 says out 'there is no tokenizer.json'
