@@ -158,18 +158,20 @@ enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenize
 enum oa_error oa_hf_json_write(oa_context *c, const char *out, const char *name, json_t *root);
 
 /* modeling_export.c: models with attentions that no family has, with their own modelling file
- * (modeling_orthant.py). It is in no list of families, since such folders are not read. */
+ * (modeling_orthant.py). It is in no list of families, since such folders have the tensors of a run
+ * under their own names. */
 extern const struct oa_model_family oa_family_orthant;
 /* Refuses what the modelling file has not, by its name. */
 enum oa_error oa_check_modeling(const struct oa_model *m);
-/* config.json, generation_config.json, README.md and the Python files. */
+#define OA_EXPORTED_RUN "orthant.json" /* the config.json of the run, by which it is imported */
+/* config.json, generation_config.json, OA_EXPORTED_RUN, README.md and the Python files. */
 enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_exported *x,
                                 const char *run, const char *out);
 /* id2label, label2id and problem_type of config.json (bert.c). */
 void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config);
 
-/* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. precision: what
- * train.precision of the run is; NULL: f32. */
+/* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. precision:
+ * what train.precision of the run is; NULL: f32. */
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
                               const char *precision, struct oa_imported *imported);
 

@@ -260,6 +260,72 @@ static enum oa_error import_from(oa_context *c, const struct import_source *from
     return e;
 }
 
+/* ---- folders with modeling_orthant.py ---- */
+
+/* Whether the folder is one that `export` wrote with a modelling file. */
+static bool is_exported_run(oa_context *c, const char *folder)
+{
+    char path[OA_PATH];
+    json_t *root = NULL;
+    bool own = oa_path(c, path, folder, "config.json") == OA_OK && oa_file_exists(path) &&
+               oa_json_read(c, path, remedy, &root) == OA_OK;
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    own = own && type && strcmp(type, oa_family_orthant.type) == 0;
+    json_decref(root);
+    return own;
+}
+
+static enum oa_error copy_exported_run(struct oa_device *d, const char *folder, const char *out,
+                                       struct oa_imported *i)
+{
+    oa_context *c = d->context;
+    char path[OA_PATH], ids[32];
+    struct oa_tokenizer *tok = NULL;
+    struct oa_model *m = NULL;
+    struct oa_lock *lock = NULL;
+    OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
+    i->tokenizer = oa_file_exists(path);
+    snprintf(ids, sizeof ids, "ids:%ld", i->form.vocabulary);
+    enum oa_error e = oa_tokenizer_open(c, i->tokenizer ? path : ids, NULL, NULL, &tok);
+    if (e == OA_OK)
+        e = oa_path(c, path, folder, "model.safetensors");
+    if (e == OA_OK)
+        e = oa_model_open_saved(d, path, &i->options, &i->form, tok, &m);
+    if (e == OA_OK)
+        i->parameters = (double)m->store.trainable;
+    if (e == OA_OK)
+        e = oa_folder_lock(c, out, &lock);
+    if (e == OA_OK)
+        e = oa_new_run_write(m, tok, NULL, true, out);
+    oa_folder_unlock(lock);
+    oa_model_close(m);
+    oa_tokenizer_close(tok);
+    return e;
+}
+
+static enum oa_error import_exported_run(oa_context *c, const char *folder, const char *out,
+                                         const char *precision, struct oa_imported *i)
+{
+    char path[OA_PATH];
+    struct oa_device *d = NULL;
+    OA_TRY(oa_path(c, path, folder, OA_EXPORTED_RUN));
+    if (!oa_file_exists(path))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s has no " OA_EXPORTED_RUN ", which says how the model is made: export "
+                       "the run again",
+                       folder);
+    i->family = &oa_family_orthant;
+    oa_options_default(&i->options);
+    OA_TRY(oa_config_load(c, path, &i->options, &i->form));
+    OA_TRY(oa_config_labels(c, path, &i->form, &i->labels));
+    if (precision)
+        OA_TRY(oa_options_set(c, &i->options, "train.precision", precision));
+    OA_TRY(oa_device_open(c, OA_PRECISION_F64, false, &d)); /* as export writes them */
+    enum oa_error e = copy_exported_run(d, folder, out, i);
+    oa_device_close(d);
+    return e;
+}
+
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,
                               const char *precision, struct oa_imported *imported)
 {
@@ -267,7 +333,9 @@ enum oa_error oa_import_model(oa_context *c, const char *source, const char *out
     *imported = (struct oa_imported){ 0 };
     OA_TRY(oa_new_run_check(c, out));
     enum oa_error e = oa_name_ends(source, ".gguf") ? oa_gguf_open(c, source, &from.gguf) : OA_OK;
-    if (e == OA_OK)
+    if (e == OA_OK && !from.gguf && is_exported_run(c, source))
+        e = import_exported_run(c, source, out, precision, imported);
+    else if (e == OA_OK && oa_status(c) == OA_OK)
         e = import_from(c, &from, out, precision, imported);
     oa_gguf_close(from.gguf);
     oa_labels_free(&imported->labels);

@@ -361,6 +361,9 @@ enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_export
         OA_TRY(oa_hf_json_write(c, out, "generation_config.json",
                                 json_pack("{s:b, s:b, s:I}", "do_sample", 0, "use_cache", 0,
                                           "max_length", (json_int_t)m->options.model_context)));
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, out, OA_EXPORTED_RUN));
+    OA_TRY(oa_model_save_config(m, NULL, path));
     OA_TRY(write_python(c, out, "configuration_orthant.py", oa_configuration_orthant_py));
     OA_TRY(write_python(c, out, "modeling_orthant.py", oa_modeling_orthant_py));
     return write_modeling_card(m, run, out);

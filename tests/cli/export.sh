@@ -31,6 +31,24 @@ says hf/README.md '^- orthogonal: Frozen random orthogonal projections'
 [ "$(grep -c '^- [a-z]*: ' hf/README.md)" -eq 5 ] || fail "the card has other mechanisms than orthogonal, random, softmax, mix and linear"
 says hf/README.md 'Trained on `text.txt`, 1 steps'
 says hf/README.md '^## Licence'
+# The folder is imported as the run that it was.
+expect 0 import hf --out again
+says out 'family      orthant'
+same hf/model.safetensors again/model.safetensors
+same run/tokenizer.json again/tokenizer.json
+for one in run again; do
+    expect 0 eval $one --data text.txt --json
+    sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out >$one.loss
+done
+[ -s run.loss ] || fail 'there is no loss'
+same run.loss again.loss
+expect 0 export again --out hf-again
+same hf/model.safetensors hf-again/model.safetensors
+same hf/config.json hf-again/config.json
+mv hf/orthant.json aside.json
+expect 1 import hf --out none
+says err 'has no orthant.json, which says how the model is made: export the run again'
+mv aside.json hf/orthant.json
 # Every tensor of config.json is in the file, and no other; the frozen ones, too.
 if command -v python3 >/dev/null; then
     python3 -m py_compile hf/modeling_orthant.py hf/configuration_orthant.py || fail "the modelling file is no Python"
