@@ -29,7 +29,7 @@ static const struct gguf_architecture *architecture_of(const struct oa_gguf *g)
 }
 
 /* A key of the architecture, which begins with its name. */
-static double number_of(const struct oa_gguf *g, const char *key, double fallback)
+static double gguf_number_of(const struct oa_gguf *g, const char *key, double fallback)
 {
     char whole[NAME];
     snprintf(whole, sizeof whole, "%s.%s", architecture_of(g)->name, key);
@@ -39,7 +39,7 @@ static double number_of(const struct oa_gguf *g, const char *key, double fallbac
 static void set_count(oa_context *c, const struct oa_gguf *g, json_t *config, const char *theirs,
                       const char *key)
 {
-    double n = number_of(g, key, 0);
+    double n = gguf_number_of(g, key, 0);
     if (n >= 1 && floor(n) == n && n < 1e9)
         oa_json_set(c, config, theirs, json_integer((json_int_t)n));
 }
@@ -91,8 +91,9 @@ enum oa_error oa_gguf_config(oa_context *c, const struct oa_gguf *g, json_t **ou
         oa_json_set(c, config, "vocab_size",
                     json_integer(oa_gguf_count(g, "tokenizer.ggml.tokens")));
     oa_json_set(c, config, "rms_norm_eps",
-                oa_json_number(number_of(g, "attention.layer_norm_rms_epsilon", 1e-5)));
-    oa_json_set(c, config, "rope_theta", oa_json_number(number_of(g, "rope.freq_base", 10000)));
+                oa_json_number(gguf_number_of(g, "attention.layer_norm_rms_epsilon", 1e-5)));
+    oa_json_set(c, config, "rope_theta",
+                oa_json_number(gguf_number_of(g, "rope.freq_base", 10000)));
     oa_json_set(c, config, "tie_word_embeddings", json_boolean(!has_tensor(g, "output.weight")));
     return oa_status(c);
 }
@@ -172,9 +173,9 @@ static enum oa_error read_array_of(oa_context *c, const struct oa_gguf *g,
         return OA_NO_MEMORY;
     OA_TRY(oa_gguf_read(g, t, values));
     bool query = strstr(name, "q_proj.weight") != NULL, key = strstr(name, "k_proj.weight") != NULL;
-    double heads = number_of(g, "attention.head_count", 0);
+    double heads = gguf_number_of(g, "attention.head_count", 0);
     if (key)
-        heads = number_of(g, "attention.head_count_kv", heads);
+        heads = gguf_number_of(g, "attention.head_count_kv", heads);
     if ((!query && !key) || t->dims != 2 || !architecture_of(g)->neighbours)
         return OA_OK;
     if (!(heads >= 1 && heads <= (double)t->dim[0]) || t->dim[0] % (2 * (long)heads))

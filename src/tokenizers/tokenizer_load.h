@@ -42,7 +42,8 @@ enum oa_error oa_read_space(const struct oa_tokenizer_file *l, const json_t *met
                             const char *part, const char **space);
 enum oa_error oa_read_prepend_scheme(const struct oa_tokenizer_file *l, const json_t *metaspace,
                                      const char *part, enum oa_prepend *scheme);
-/* marian_tokenizer.c: a model of the type Marian whose vocabulary is read, and the tokenizer of its targets.
+/* marian_tokenizer.c: a model of the type Marian whose vocabulary is read, and the tokenizer of its
+ * targets.
  */
 enum oa_error oa_read_marian(struct oa_tokenizer_file *l, const json_t *model);
 enum oa_error oa_read_marian_target(struct oa_tokenizer_file *l, const json_t *root);
