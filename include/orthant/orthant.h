@@ -520,6 +520,68 @@ OA_API int oa_attention_weights(oa_attention *a, int i, struct oa_weights *out);
 OA_API void oa_attention_changed(oa_attention *a);
 OA_API void oa_attention_zero_gradients(oa_attention *a);
 
+/* ---- attention on given queries, keys and values ---- */
+
+/* The core of a layer, without its projections, for programs that have their own (examples:
+ * docs/core.md). Arrays are [batch, tokens, heads, width of a head]; their elements are float,
+ * double in the precision f64. Attentions that read the input of the tokens besides queries, keys
+ * and values are refused (OA_UNSUPPORTED, with the reason): mixtures, convolutions, gates, frozen
+ * projections. Where the attention scales logits it does so by 1/√head_width. Positions, such as
+ * rotary ones, are the caller's. */
+typedef struct oa_core oa_core;
+struct oa_core_form {
+    long heads;
+    long key_heads;   /* heads of keys and values, each read by equally many heads; 0 = heads */
+    long head_width;  /* of queries and keys */
+    long value_width; /* 0 = head_width */
+    long length;      /* longest sequence, which is the size of tables */
+    long key_length;  /* cross: the most keys; 0 = length */
+    int causal;       /* 1: a query sees no later key */
+    int cross;        /* 1: keys and values come from another sequence; never causal */
+    const char *precision; /* "f32", "bf16" or "f64"; NULL = f32 */
+    uint64_t seed;         /* of the attention's own parameters */
+    double logit_cap;      /* logits s become cap·tanh(s/cap), softmax only; 0 = none */
+    long reserved[4];
+};
+/* spec: one layer of the attention language. NULL after a failure. */
+OA_API oa_core *oa_core_open(oa_context *c, const char *spec, const struct oa_core_form *form);
+OA_API void oa_core_close(oa_core *core);
+
+/* Arrays belong to the caller and are read during the call. */
+struct oa_core_input {
+    long batch, queries;
+    long keys; /* 0 = queries. Causal: at least `queries`, which are the last of them, the others
+                  are a past. Otherwise equal, unless the form is cross */
+    /* [batch, queries, heads, head_width], [batch, keys, key_heads, head_width] and
+     * [batch, keys, key_heads, value_width]. Attentions without queries ignore q and k. */
+    const void *q, *k, *v;
+    /* Elements from one sequence, token and head to the next; the row of a head is contiguous. All
+     * three 0: the array is contiguous. */
+    long q_stride[3], k_stride[3], v_stride[3];
+    /* [batch]: keys without padding, which is at the end. Padding is never read, and rows of o of
+     * padded queries are 0 unless the form is cross. NULL = no padding. */
+    const int32_t *lengths;
+    int no_backward; /* 1: no backward call follows, which is cheaper with a past */
+    long reserved[4];
+};
+
+/* A forward call that is kept for its backward call; as many as needed, in any order. Close it
+ * before its core. NULL after a failure. */
+typedef struct oa_core_pass oa_core_pass;
+OA_API oa_core_pass *oa_core_pass_open(oa_core *core);
+OA_API void oa_core_pass_close(oa_core_pass *p);
+/* o [batch, queries, heads, value_width], contiguous. Replaces what the pass kept before. */
+OA_API enum oa_error oa_core_forward(oa_core_pass *p, const struct oa_core_input *in, void *o);
+/* Gradients from d_o, in the shape of o, to dq, dk and dv, contiguous in the shapes of q, k and v;
+ * any may be NULL. Gradients of parameters are accumulated. Once after each forward call. */
+OA_API enum oa_error oa_core_backward(oa_core_pass *p, const void *d_o, void *dq, void *dk,
+                                      void *dv);
+
+/* The same of a core: most have none, some frozen ones (random features), some trained ones. */
+OA_API int oa_core_weights(oa_core *core, int i, struct oa_weights *out);
+OA_API void oa_core_changed(oa_core *core);
+OA_API void oa_core_zero_gradients(oa_core *core);
+
 /* ---- an attention layer on tensors from a file ---- */
 
 /* `in` (safetensors) contains x [B, n, d]; optionally memory [B, m, d] (cross-attention), lengths

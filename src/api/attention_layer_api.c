@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One attention layer for programs: a store, a tape and the layer of the attention folder behind
  * arrays of reals. */
-#include "api/api.h"
-#include "attention/layer/single_layer.h"
+#include "api/layer_weights.h"
 
 #include <string.h>
 
@@ -17,8 +16,8 @@ struct oa_attention {
     oa_context *context;
     struct oa_attention_form form;
     struct oa_single_layer rig;
-    struct oa_view values, gradients; /* of the store, as the caller sees them */
-    struct oa_attention_pass last;    /* of oa_attention_forward */
+    struct oa_layer_views views;
+    struct oa_attention_pass last; /* of oa_attention_forward */
 };
 
 struct oa_attention_state {
@@ -64,11 +63,7 @@ static enum oa_error open_layer(struct oa_attention *a, const char *spec)
         return oa_fail(a->context, OA_ARGUMENT, "the attention has %d layers; give one",
                        a->rig.spec.layers);
     OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
-    OA_TRY(oa_store_allocate(&a->rig.store, f->seed, true));
-    const struct oa_store *s = &a->rig.store;
-    size_t real = a->rig.device->numbers.real_size;
-    oa_view_open(&a->values, a->rig.device, s->values, (size_t)s->total * real, OA_VIEW_READ);
-    oa_view_open(&a->gradients, a->rig.device, s->gradients, (size_t)s->live * real, OA_VIEW_READ);
+    OA_TRY(oa_layer_views_open(&a->views, &a->rig, f->seed));
     a->last.attention = a;
     oa_tape_init(&a->last.tape, a->rig.device);
     return oa_status(a->context);
@@ -92,8 +87,7 @@ void oa_attention_close(oa_attention *a)
 {
     if (!a)
         return;
-    oa_view_close(&a->values);
-    oa_view_close(&a->gradients);
+    oa_layer_views_close(&a->views);
     if (a->last.attention)
         oa_tape_free(&a->last.tape);
     oa_single_layer_close(&a->rig);
@@ -219,7 +213,7 @@ enum oa_error oa_attention_pass_backward(oa_attention_pass *p, const void *dy, v
     oa_tape_backward(&p->tape);
     OA_TRY(oa_status(a->context));
     p->y = NULL;
-    oa_view_fetch(&a->gradients);
+    oa_view_fetch(&a->views.gradients);
     give_gradient(a, p->x, dx);
     give_gradient(a, p->memory, dmemory);
     return OA_OK;
@@ -307,34 +301,17 @@ enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention
 
 /* ---- parameters ---- */
 
-/* An address of the device's as the caller sees what lies there. */
-static void *address_in_view(const struct oa_view *v, const void *address)
-{
-    return address ? (char *)v->host + ((const char *)address - (const char *)v->memory) : NULL;
-}
-
 int oa_attention_weights(oa_attention *a, int i, struct oa_weights *out)
 {
-    if (i < 0 || i >= a->rig.store.count)
-        return 0;
-    struct oa_parameter *p = a->rig.store.parameter[i];
-    *out = (struct oa_weights){ .name = p->name,
-                                .dims = p->dims,
-                                .count = p->count,
-                                .value = address_in_view(&a->values, p->value),
-                                .gradient = address_in_view(&a->gradients, p->gradient) };
-    memcpy(out->dim, p->dim, sizeof out->dim);
-    return 1;
+    return oa_layer_views_weights(&a->views, &a->rig.store, i, out);
 }
 
 void oa_attention_changed(oa_attention *a)
 {
-    oa_view_store(&a->values);
-    oa_store_refresh(&a->rig.store);
+    oa_layer_views_changed(&a->views, &a->rig.store);
 }
 
 void oa_attention_zero_gradients(oa_attention *a)
 {
-    oa_store_zero_gradients(&a->rig.store);
-    oa_view_fetch(&a->gradients);
+    oa_layer_views_zero_gradients(&a->views, &a->rig.store);
 }

@@ -13,6 +13,8 @@ struct oa_layer_shape {
     long memory_length; /* N of the keys in cross-attention; = length otherwise */
     bool causal, cross, bias;
     bool plain_output;     /* no output.bias */
+    bool core;             /* queries, keys and values are given: no projections (core.c) */
+    long given_key_heads;  /* of a core: heads of the given keys and values; 0 = heads */
     double logit_cap;      /* logits s become cap·tanh(s/cap); 0 = none */
     double qknorm_epsilon; /* 0 = 1e-6 */
     double init_scale;     /* factor of the initial standard deviation of output.weight; 0 = 1 */
@@ -73,9 +75,16 @@ struct oa_shared_projection {
     oa_tensor *y;
     struct oa_shared_projection *next;
 };
+/* Queries [B·T, H·K], keys [B·S, N·K] and values [B·S, N·V] of a group, N its key_heads. Queries
+ * and keys may be NULL where the mechanism has none. */
+struct oa_core_heads {
+    oa_tensor *query, *key, *value;
+};
 struct oa_layer_input {
-    oa_tensor *x;      /* [B·T, D] */
-    oa_tensor *memory; /* [B·S, D], cross-attention; NULL otherwise */
+    oa_tensor *x;                     /* [B·T, D] */
+    oa_tensor *memory;                /* [B·S, D], cross-attention; NULL otherwise */
+    const struct oa_core_heads *core; /* of each group of a core; for a mechanism: of its group */
+    long first; /* core: position of the first query among the keys; > 0: forward only */
     long batch, queries, keys;
     const int32_t *lengths; /* [B] true key lengths; NULL = no padding */
     /* [B] true lengths of the queries of cross-attention, or NULL: features fitted to queries
@@ -128,6 +137,7 @@ struct oa_mechanism {
     const char *formula;  /* plain text, one line or a few */
     const char *caveats;  /* or NULL */
     const char *mistakes; /* known mistakes in other implementations, separated by "\n"; or NULL */
+    bool reads_input;     /* `forward` reads the input x itself: no core */
     const char *cost;     /* time and memory: "O(n²(K + V)) time, O(n) memory" */
     const char *state;    /* size of the decoding cache per head after t tokens: "t(K + V)" */
     unsigned can;         /* enum oa_capability; `orthant verify` tests each, set or not */
@@ -215,6 +225,21 @@ enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, i
 void oa_layer_close(struct oa_layer *l);
 /* y [B·T, D]. Padding rows: inputs are ignored, outputs are 0. */
 oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in);
+
+/* ---- core: a layer without projections (core.c) ---- */
+
+/* A layer whose shape has `core`, with width = heads·head_width: oa_layer_forward then reads
+ * in->core and returns the concatenated heads [B·T, ΣH·V]. Refused are attentions that read the
+ * tokens' input besides queries, keys and values. */
+enum oa_error oa_core_check(oa_context *c, const struct oa_group *g);
+/* The head of the given keys and values that is number `head` of a group's. */
+long oa_core_key_head(const struct oa_layer *l, const struct oa_group *g, long head);
+/* Of a group: as many as its query heads where those of one given head are in several groups, or
+ * where the mechanism has no option kv; given heads are then repeated. */
+long oa_core_key_heads(const struct oa_group *g);
+/* in->core with zeroed padding, by selection; NULL after a failure. */
+const struct oa_core_heads *oa_core_select(oa_tape *t, const struct oa_layer *l,
+                                           const struct oa_layer_input *in);
 
 /* ---- attention map of a layer (layer_map.c): for `attend --weights`, `inspect`, tests ---- */
 

@@ -26,17 +26,18 @@ oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *i
 
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in)
 {
+    bool apart = g->shape.cross || in->first > 0; /* queries and keys have their own lengths */
     return (struct oa_attention_shape){ .batch = in->batch,
                                         .queries = in->queries,
-                                        .keys = g->shape.cross ? in->keys : in->queries,
+                                        .keys = apart ? in->keys : in->queries,
+                                        .first = in->first,
                                         .heads = g->shape.heads,
                                         .key_heads = g->key_heads,
                                         .value_width = g->shape.value_width,
                                         .causal = g->shape.causal,
                                         .logit_cap = g->shape.logit_cap,
                                         .key_lengths = in->lengths,
-                                        .query_lengths =
-                                            g->shape.cross ? in->query_lengths : in->lengths };
+                                        .query_lengths = apart ? in->query_lengths : in->lengths };
 }
 
 long oa_group_length(const struct oa_group *g)
@@ -163,8 +164,11 @@ static enum oa_error group_open_components(struct oa_group *g, const struct laye
  */
 static enum oa_error group_open(struct oa_group *g, const struct layer_opening *how)
 {
-    g->key_heads = oa_atom_int(g->atom, "kv", g->shape.heads);
+    g->key_heads =
+        g->shape.core ? oa_core_key_heads(g) : oa_atom_int(g->atom, "kv", g->shape.heads);
     OA_TRY(oa_head_check(g->context, g));
+    if (g->shape.core)
+        OA_TRY(oa_core_check(g->context, g));
     if (how->refine)
         how->refine(how->argument, g);
     if (g->mechanism->head_width)
@@ -175,7 +179,7 @@ static enum oa_error group_open(struct oa_group *g, const struct layer_opening *
     OA_TRY(group_open_components(g, how));
     if (g->mechanism->can & OA_HAS_QUERIES)
         OA_TRY(oa_project_parameters(g));
-    if (!g->no_value)
+    if (!g->no_value && !g->shape.core)
         oa_value_parameters(g);
     if (g->mechanism->parameters)
         OA_TRY(g->mechanism->parameters(g));
@@ -266,7 +270,7 @@ enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, i
         return OA_NO_MEMORY;
     enum oa_error e = layer_open_groups(out, number, store, prefix, &how, count);
     oa_free(count);
-    return e == OA_OK ? layer_open_output(out, store, prefix) : e;
+    return e == OA_OK && !shape->core ? layer_open_output(out, store, prefix) : e;
 }
 
 enum oa_error oa_layer_open(oa_context *c, const struct oa_spec *spec, int number,
@@ -301,7 +305,7 @@ static enum oa_error group_check_input(const struct oa_group *g, const struct oa
         longest += in->state->tokens;
     for (long b = 0; in->rows && b < in->batch; b++)
         longest = oa_max(longest, in->queries + in->rows[b].state->tokens);
-    if (in->memory && in->keys > longest)
+    if ((in->memory || in->core) && in->keys > longest)
         longest = in->keys;
     for (long b = 0; in->rows && b < in->batch; b++)
         if (in->rows[b].memory)
@@ -323,7 +327,7 @@ static enum oa_error layer_check_input(const struct oa_layer *l, const struct oa
 {
     bool read = input_first_state(in) && input_first_state(in)->tokens > 0; /* the memory, before */
     bool given = in->rows ? in->rows[0].memory != NULL : in->memory != NULL;
-    if (l->shape.cross != given && !(read && l->shape.cross))
+    if (!l->shape.core && l->shape.cross != given && !(read && l->shape.cross))
         return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s",
                        given ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
@@ -379,10 +383,14 @@ static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
 }
 
 static void layer_run_group(oa_tape *t, const struct oa_layer *l, int index,
-                            const struct oa_layer_input *in, oa_tensor *o, long column)
+                            const struct oa_layer_input *all, oa_tensor *o, long column)
 {
     const struct oa_group *g = &l->group[index];
+    struct oa_layer_input own = *all, *in = &own;
+    own.core = all->core ? &all->core[index] : NULL;
     oa_tensor *v = g->value ? oa_linear(t, oa_key_input(g, in), g->value, g->value_bias) : NULL;
+    if (own.core)
+        v = own.core->value;
     oa_tensor *view =
         l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
     oa_tensor *heads =
@@ -418,7 +426,7 @@ static struct oa_layer_input layer_mask_input(oa_tape *t, const struct oa_layer_
         real.memory = NULL;
     else if (in->lengths && in->memory)
         real.memory = oa_select_rows(t, in->memory, in->keys, real.lengths);
-    else if (in->lengths && !in->memory)
+    else if (in->lengths && !in->memory && !in->core)
         real.x = oa_select_rows(t, in->x, in->queries, real.lengths);
     return real;
 }
@@ -428,6 +436,8 @@ oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct o
     if (oa_status(t->context) != OA_OK || layer_check_input(l, in) != OA_OK)
         return NULL;
     struct oa_layer_input real = layer_mask_input(t, in);
+    if (in->core && in->lengths)
+        real.core = oa_core_select(t, l, &real);
     oa_tensor *o = oa_tensor_new(t, in->batch * in->queries, layer_values_width(l));
     long column = 0;
     for (int g = 0; g < l->groups && oa_status(t->context) == OA_OK; g++) {
@@ -436,9 +446,10 @@ oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct o
     }
     if (oa_status(t->context) != OA_OK)
         return NULL;
-    oa_tensor *y = oa_linear(t, o, l->output, l->output_bias);
-    bool padded = in->lengths && !in->memory;
-    return padded ? oa_select_rows(t, y, in->queries, real.lengths) : y;
+    oa_tensor *y = l->shape.core ? o : oa_linear(t, o, l->output, l->output_bias);
+    if (l->shape.core ? l->shape.cross || !in->lengths : in->memory || !in->lengths)
+        return y;
+    return oa_select_rows(t, y, in->queries, in->first > 0 ? real.query_lengths : real.lengths);
 }
 
 /* ---- training ---- */

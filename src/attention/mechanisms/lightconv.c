@@ -80,6 +80,7 @@ const struct oa_mechanism oa_mechanism_lightconv = {
                "There is no value.weight: conv.input.weight replaces it.",
     .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights "
                 "trained with one are not those of the other; here it is the first.",
+    .reads_input = true,
     .cost = "O(n·width·V) time, O(n) memory",
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES | OA_POSITIVE,

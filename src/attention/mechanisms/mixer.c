@@ -123,6 +123,7 @@ const struct oa_mechanism oa_mechanism_mixer = {
                "model of another N is another function.",
     .mistakes = "lucidrains: the two expansion factors are swapped; the hidden width along the "
                 "tokens is 4·D instead of D/2.",
+    .reads_input = true,
     .cost = "O(n·hidden·V) time, O(hidden·V + n) memory, 2N·hidden + N + hidden parameters a group",
     .state = "the hidden units of each channel: hidden·V",
     .can = OA_CAN_CAUSAL | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_OWN_VALUES,

@@ -181,6 +181,7 @@ const struct oa_mechanism oa_mechanism_dense = {
     .mistakes = "Long Range Arena: the logits [B, L, H, N] are reshaped, not transposed, to [B, H, "
                 "L, N], so tokens and heads are scrambled; the key axis is cut with the length of "
                 "the queries; padding is ignored whenever no dot product takes part.",
+    .reads_input = true,
     .cost = "O(n·in·hidden + n²(hidden + V)) time, O(n) memory, (in + N)·hidden parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |

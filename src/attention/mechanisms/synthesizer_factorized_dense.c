@@ -174,6 +174,7 @@ const struct oa_mechanism oa_mechanism_factorized_dense = {
     .mistakes = "A popular PyTorch port: tiles both factors instead of tiling one and repeating "
                 "the other. S then repeats with the period lcm(a, b), which is less than N "
                 "whenever a and b have a common divisor above 1.",
+    .reads_input = true,
     .cost = "O(n·in·(a + b) + n²V) time, O(n) memory, (a + b)·in parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |

@@ -194,7 +194,8 @@ enum oa_error oa_project_weights(struct oa_group *g)
 
 enum oa_error oa_project_parameters(struct oa_group *g)
 {
-    OA_TRY(oa_project_weights(g));
+    if (!g->shape.core)
+        OA_TRY(oa_project_weights(g));
     struct oa_parameter p = {
         .dims = 1, .dim = { g->shape.heads }, .trainable = true, .init = OA_INIT_ONE
     };
@@ -292,14 +293,18 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
 {
     bool elsewhere = oa_keys_from_memory(g, in);
     long H = g->shape.heads, N = g->key_heads, keys = elsewhere ? in->keys : in->queries;
-    bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
+    bool tie = !g->key && !in->core, one = tie && !elsewhere,
+         factors = g->temperature || g->diagonal;
     double s = oa_atom_is(g->atom, "scale", "jl")
                    ? sqrt((double)g->shape.width / (double)g->shape.head_width)
                    : 1;
-    *q = project_rows(t, in, in->x, g->query, g->query_bias);
-    *k = one ? *q
-             : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key,
-                            tie ? g->query_bias : g->key_bias);
+    *q = in->core ? in->core->query : project_rows(t, in, in->x, g->query, g->query_bias);
+    if (in->core)
+        *k = in->core->key;
+    else
+        *k = one ? *q
+                 : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key,
+                                tie ? g->query_bias : g->key_bias);
     if (g->query_conv) {
         *q = oa_causal_conv_op(t, *q, in->queries, g->query_conv, true);
         *k = oa_causal_conv_op(t, *k, keys, g->key_conv, !g->shape.cross);
