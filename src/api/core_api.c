@@ -259,6 +259,12 @@ static enum oa_error core_check_tokens(const struct oa_core *core, long queries,
     if (f->causal && keys < queries)
         return oa_fail(core->context, OA_SHAPE,
                        "%ld queries are more than the %ld keys of a causal form", queries, keys);
+    for (int g = 0; g < core->rig.layer.groups; g++)
+        if (f->causal && keys > queries && core->rig.layer.group[g].query_conv)
+            return oa_fail(core->context, OA_UNSUPPORTED,
+                           "a convolution of queries (conv) reads earlier queries, and with a past "
+                           "of %ld keys they are missing: give the whole sequence",
+                           keys - queries);
     if (keys < 1 || keys > f->key_length || queries > f->length)
         return oa_fail(core->context, OA_SHAPE,
                        "%ld queries and %ld keys: give 1 to %ld and 1 to %ld", queries, keys,
