@@ -292,6 +292,40 @@ class oa_weights(Structure):
     ]
 
 
+class oa_core_form(Structure):
+    _fields_ = [
+        ('heads', c_long),
+        ('key_heads', c_long),
+        ('head_width', c_long),
+        ('value_width', c_long),
+        ('length', c_long),
+        ('key_length', c_long),
+        ('causal', c_int),
+        ('cross', c_int),
+        ('precision', c_char_p),
+        ('seed', c_uint64),
+        ('logit_cap', c_double),
+        ('reserved', c_long * 4),
+    ]
+
+
+class oa_core_input(Structure):
+    _fields_ = [
+        ('batch', c_long),
+        ('queries', c_long),
+        ('keys', c_long),
+        ('q', c_void_p),
+        ('k', c_void_p),
+        ('v', c_void_p),
+        ('q_stride', c_long * 3),
+        ('k_stride', c_long * 3),
+        ('v_stride', c_long * 3),
+        ('lengths', POINTER(c_int32)),
+        ('no_backward', c_int),
+        ('reserved', c_long * 4),
+    ]
+
+
 class oa_attend_options(Structure):
     _fields_ = [
         ('spec', c_char_p),
@@ -684,6 +718,43 @@ FUNCTIONS = {
         c_void_p,
     ]),
     'oa_attention_zero_gradients': (None, [
+        c_void_p,
+    ]),
+    'oa_core_open': (c_void_p, [
+        c_void_p,
+        c_char_p,
+        POINTER(oa_core_form),
+    ]),
+    'oa_core_close': (None, [
+        c_void_p,
+    ]),
+    'oa_core_pass_open': (c_void_p, [
+        c_void_p,
+    ]),
+    'oa_core_pass_close': (None, [
+        c_void_p,
+    ]),
+    'oa_core_forward': (c_int, [
+        c_void_p,
+        POINTER(oa_core_input),
+        c_void_p,
+    ]),
+    'oa_core_backward': (c_int, [
+        c_void_p,
+        c_void_p,
+        c_void_p,
+        c_void_p,
+        c_void_p,
+    ]),
+    'oa_core_weights': (c_int, [
+        c_void_p,
+        c_int,
+        POINTER(oa_weights),
+    ]),
+    'oa_core_changed': (None, [
+        c_void_p,
+    ]),
+    'oa_core_zero_gradients': (None, [
         c_void_p,
     ]),
     'oa_attend': (c_int, [

@@ -49,16 +49,17 @@ def _close(context, function, handle, after=None):
 
 
 class Handle:
-    """A layer of the library. Closed when nobody has it any more: a Layer, its arrays, passes and
-    states do; it has none of them."""
+    """A layer or core of the library. Closed when nobody has it any more: a Layer, its arrays,
+    passes and states do; it has none of them."""
 
-    def __init__(self, context, spec, form):
+    def __init__(self, context, spec, form, kind="attention"):
         self.context = context
         with context.lock:
-            self.value = library.oa_attention_open(context.handle, spec, ctypes.byref(form))
+            self.value = getattr(library, "oa_%s_open" % kind)(context.handle, spec,
+                                                              ctypes.byref(form))
             if not self.value:
                 self.fail()
-        weakref.finalize(self, _close, context, library.oa_attention_close, self.value)
+        weakref.finalize(self, _close, context, getattr(library, "oa_%s_close" % kind), self.value)
 
     def fail(self):
         self.context.check(library.oa_last_error(self.context.handle, None))
@@ -72,6 +73,12 @@ class Handle:
                 self.fail()
         weakref.finalize(user, _close, self.context, close, value, self)  # which keeps the layer
         return value
+
+    def view(self, where, shape, dtype):
+        """Memory of the layer as an array, which keeps the layer open."""
+        memory = (ctypes.c_char * (int(np.prod(shape)) * dtype.itemsize)).from_address(where)
+        memory.handle = self
+        return np.frombuffer(memory, dtype).reshape(shape)
 
 
 def address(array):
@@ -130,16 +137,10 @@ class Layer:
             name = weights.name.decode()
             shape = tuple(weights.dim[:weights.dims])
             trained = bool(weights.gradient)
-            (self.parameters if trained else self.frozen)[name] = self._view(weights.value, shape)
+            view = self.handle.view(weights.value, shape, self.dtype)
+            (self.parameters if trained else self.frozen)[name] = view
             if trained:
-                self.gradients[name] = self._view(weights.gradient, shape)
-
-    def _view(self, where, shape):
-        """Memory of the layer as an array, which keeps the layer open."""
-        size = int(np.prod(shape)) * self.dtype.itemsize
-        memory = (ctypes.c_char * size).from_address(where)
-        memory.handle = self.handle
-        return np.frombuffer(memory, self.dtype).reshape(shape)
+                self.gradients[name] = self.handle.view(weights.gradient, shape, self.dtype)
 
     def named_weights(self):
         """(name, array) of the parameters, then of what is frozen."""
