@@ -88,7 +88,8 @@ class Core:
         if x.ndim != 4 or x.shape[2:] != (heads, width):
             raise Error("%s has the shape %s; give [batch, tokens, %d, %d]"
                         % (name, list(x.shape), heads, width), binding.OA_SHAPE)
-        return x if x.strides[3] == x.itemsize or width == 1 else np.ascontiguousarray(x)
+        whole = x.strides[3] == x.itemsize or width == 1
+        return x if whole and any(x.strides[:3]) else np.ascontiguousarray(x)
 
     def _input(self, q, k, v, lengths):
         q = self._array(q, "q", self.heads, self.head_width)
@@ -155,8 +156,5 @@ class Core:
 
 
 def _strides_of(x):
-    """In elements, as the library takes them. An array of one element for a place has any stride
-    there; three zeros would say contiguous."""
-    strides = [s // x.itemsize for s in x.strides[:3]]
-    return _Strides(*(strides if any(strides) else
-                      (x.shape[1] * x.shape[2] * x.shape[3], x.shape[2] * x.shape[3], x.shape[3])))
+    """In elements, as the library takes them."""
+    return _Strides(*[s // x.itemsize for s in x.strides[:3]])

@@ -13,7 +13,10 @@ from torch import Tensor, library, nn
 
 from . import _binding as binding
 from ._library import Error
+from ._torch_core import attend
 from .layer import Layer
+
+__all__ = ["Attention", "attend"]
 
 _DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention on given queries, keys and values in PyTorch, on the processor."""
+import functools
+import os
+from typing import Any, Optional
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from . import _binding as binding
+from ._library import Error
+from .core import Core
+
+_DTYPES = {torch.float32: np.float32, torch.float64: np.float64, torch.bfloat16: np.float32}
+
+
+@functools.lru_cache(maxsize=64)
+def _core(spec, process, bfloat16, **form):
+    core = Core(spec, bfloat16=bfloat16, **form)
+    if core.parameters:
+        raise Error("%s has trained parameters (%s), which a function of queries, keys and values "
+                    "has no place for: use orthant.torch.Attention"
+                    % (spec, ", ".join(core.parameters)), binding.OA_UNSUPPORTED)
+    return core
+
+
+def _array(tensor):
+    """[batch, tokens, heads, width] of a tensor [batch, heads, tokens, width], without a copy but
+    for bfloat16, which NumPy does not have."""
+    tensor = tensor.detach().resolve_neg()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).transpose(1, 2).numpy()
+
+
+def _tensor(array, dtype):
+    return torch.from_numpy(array).transpose(1, 2).to(dtype)
+
+
+class _Saved:
+    """A pass of a forward call, which the core gets back when autograd drops it."""
+
+    def __init__(self, core, p):
+        self.core, self.p, self.used = core, p, False
+
+    def __del__(self):
+        self.core.release(self.p)
+
+
+class _Attend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, lengths, core, backward):
+        o, p = core.forward(_array(q), _array(k), _array(v), lengths, backward)
+        ctx.saved, ctx.lengths = _Saved(core, p), lengths
+        ctx.save_for_backward(q, k, v)
+        return _tensor(o, q.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, do):
+        saved = ctx.saved
+        with saved.core.context.lock:
+            if saved.used:  # a second backward call of a retained graph
+                arrays = [_array(t) for t in ctx.saved_tensors]
+                saved.core.forward(*arrays, ctx.lengths, into=saved.p)
+            saved.used = True
+            gradients = saved.core.backward(saved.p, _array(do))
+        return (*[_tensor(g, do.dtype) for g in gradients], None, None, None)
+
+
+def _check(tensor, name, q):
+    if not isinstance(tensor, Tensor):
+        raise TypeError("%s is of the type %s; give a torch.Tensor" % (name, type(tensor).__name__))
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        raise Error("%s is on %s with the layout %s: attend computes on the processor, on dense "
+                    "tensors" % (name, tensor.device, tensor.layout), binding.OA_UNSUPPORTED)
+    if tensor.dtype not in _DTYPES or tensor.dtype != q.dtype:
+        raise Error("%s is %s and q is %s: give three of torch.float32, float64 or bfloat16"
+                    % (name, tensor.dtype, q.dtype), binding.OA_UNSUPPORTED)
+    if tensor.dim() != 4:
+        raise Error("%s has the shape %s; give [batch, heads, tokens, width]"
+                    % (name, list(tensor.shape)), binding.OA_SHAPE)
+
+
+def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
+           lengths: Any = None, scale: Optional[float] = None, context: int = 0,
+           cross: Optional[bool] = None, seed: int = 1, threads: int = 0,
+           logit_cap: float = 0.0) -> Tensor:
+    """o [batch, heads, queries, value width] of q [batch, heads, queries, width] and k, v [batch,
+    key heads, keys, …], as torch's scaled_dot_product_attention takes them.
+
+    causal: fewer queries than keys are the last ones. lengths [batch]: keys without padding, which
+    is at the end. scale: of q·k, None = 1/√width. context: size of tables, 0 = the number of keys;
+    several numbers of keys need one. cross: keys of another sequence, None: where their number is
+    another one and causal is False. float32, float64; bfloat16 computes in it. Differentiable once.
+    """
+    for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
+        _check(tensor, name, q)
+    cross = (not causal and q.shape[2] != k.shape[2]) if cross is None else cross
+    if isinstance(lengths, Tensor):
+        lengths = lengths.detach().cpu().numpy()
+    longest = max(q.shape[2], k.shape[2])
+    context = context or 1 << (longest - 1).bit_length()
+    core = _core(spec, os.getpid(), q.dtype == torch.bfloat16, heads=q.shape[1],
+                 key_heads=k.shape[1], head_width=q.shape[3], value_width=v.shape[3],
+                 context=context, causal=bool(causal), cross=bool(cross),
+                 dtype=_DTYPES[q.dtype], seed=seed, threads=threads, logit_cap=logit_cap)
+    factor = 1 if scale is None else scale * q.shape[3] ** 0.5
+    if abs(factor - 1) > 1e-12:
+        q = q * factor
+    backward = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
+    return _Attend.apply(q, k, v, lengths, core, backward)

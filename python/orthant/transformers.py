@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attentions of the language in models of the package transformers, on the processor."""
+import functools
+from typing import Optional
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+from . import _binding as binding
+from ._library import Error
+from ._torch_core import attend
+
+
+def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> str:
+    """Registers an attention of the language, with its mask function, and returns the name for
+    `attn_implementation`: "orthant:" and the spec.
+
+    context: size of tables, 0 = max_position_embeddings of the model; seed of frozen parameters.
+    The attention replaces the function of queries, keys and values: projections, rotary positions
+    and caches stay those of the model. Attentions with trained parameters are refused at the first
+    call.
+    """
+    name = "orthant:" + spec
+    AttentionInterface.register(name, functools.partial(_forward, spec, context, seed, threads))
+    AttentionMaskInterface.register(name, _mask)
+    return name
+
+
+def _mask(*arguments, **keywords):
+    """The mask [batch, 1, queries, keys] in full: a mask that is left out cannot be told from one
+    that was forgotten."""
+    keywords.update(allow_is_causal_skip=False, allow_is_bidirectional_skip=False)
+    return sdpa_mask(*arguments, **keywords)
+
+
+class _Visible:
+    """What a mask [batch, 1, queries, keys] says: of sequence b the keys starts[b] … ends[b] − 1 are
+    real; with `causal` a query sees those up to itself, the last query being at keys − 1."""
+
+    def __init__(self, mask, causal):
+        if mask.dtype != torch.bool or mask.dim() != 4 or mask.shape[1] != 1:
+            raise Error("the attention mask is %s %s; give [batch, tokens] of 0 and 1 to the model"
+                        % (mask.dtype, list(mask.shape)), binding.OA_UNSUPPORTED)
+        seen = mask[:, 0].any(1)
+        places = torch.arange(mask.shape[3])
+        self.starts = torch.where(seen, places, mask.shape[3]).amin(1)
+        self.ends = torch.where(seen, places + 1, 0).amax(1)
+        self.starts = torch.minimum(self.starts, self.ends)
+        for self.keys in (mask.shape[3], int(self.ends.max())):
+            for self.causal in (causal, not causal):
+                if self._is(mask[:, 0]):
+                    return
+        raise Error("the attention mask is neither causal nor that of all tokens, with padding at "
+                    "the begin or end: sliding windows of the model, packed sequences and prefixes "
+                    "are not supported; a window is an attention here, \"orthant:local(window=N)\"",
+                    binding.OA_UNSUPPORTED)
+
+    def _is(self, mask):
+        keys = torch.arange(mask.shape[2])
+        real = (keys >= self.starts[:, None]) & (keys < self.ends[:, None])
+        if not self.causal:
+            return bool((mask == real[:, None]).all())
+        queries = self.keys - mask.shape[1] + torch.arange(mask.shape[1])
+        past = keys <= queries[:, None]
+        is_real = queries < self.ends[:, None]  # a query that is padding may see anything
+        wrong = (mask != (real[:, None] & past)) & is_real[:, :, None]
+        return mask.shape[1] <= self.keys and not bool(wrong.any())
+
+
+def _visible(mask, causal):
+    """_Visible of a mask, made once for all layers."""
+    known = getattr(mask, "_orthant_visible", None)
+    if known is None or known[0] != causal:
+        known = mask._orthant_visible = causal, _Visible(mask, causal)
+    return known[1]
+
+
+def _check(spec, module, dropout, keywords):
+    if dropout:
+        raise Error("%s has no dropout of weights: set attention_dropout (of BERT: "
+                    "attention_probs_dropout_prob) of the model from %g to 0, or call model.eval()"
+                    % (spec, dropout), binding.OA_UNSUPPORTED)
+    for name in ("s_aux", "position_bias", "head_mask"):
+        if keywords.get(name) is not None:
+            raise Error("%s gives its attention %s, which orthant does not know"
+                        % (type(module).__name__, name), binding.OA_UNSUPPORTED)
+
+
+def _forward(spec, context, seed, threads, module, query, key, value, attention_mask,
+             dropout: float = 0.0, scaling: Optional[float] = None,
+             is_causal: Optional[bool] = None, **keywords):
+    _check(spec, module, dropout, keywords)
+    causal = getattr(module, "is_causal", False) if is_causal is None else is_causal
+    if attention_mask is None and causal:
+        raise Error("%s is causal, but its model made no mask for \"orthant:%s\": the future would "
+                    "be seen. Choose the attention by attn_implementation when the model is made, or "
+                    "by model.set_attn_implementation" % (type(module).__name__, spec),
+                    binding.OA_UNSUPPORTED)
+    run = functools.partial(attend, spec, scale=scaling, seed=seed, threads=threads,
+                            logit_cap=keywords.get("softcap") or 0.0,
+                            context=context or _longest(module, key))
+    if attention_mask is None:
+        return run(query, key, value).transpose(1, 2), None
+    visible = _visible(attention_mask, causal)
+    key, value = key[:, :, :visible.keys], value[:, :, :visible.keys]
+    return _run_padded(run, query, key, value, visible).transpose(1, 2), None
+
+
+def _longest(module, key):
+    config = getattr(module, "config", None)
+    return max(getattr(config, "max_position_embeddings", 0) or 0, key.shape[2])
+
+
+def _run_padded(run, query, key, value, visible):
+    """Padding at the end goes to the core as lengths; sequences with padding at the begin run
+    without it, those of one begin together."""
+    batch = query.shape[0]
+    starts, ends = visible.starts.expand(batch), visible.ends.expand(batch)
+    run = functools.partial(run, causal=visible.causal)
+    padded = bool((ends < visible.keys).any())
+    if not bool(starts.any()):
+        return run(query, key, value, lengths=ends if padded else None)
+    out = query.new_zeros(*query.shape[:3], value.shape[3])
+    for start in starts.unique().tolist():
+        rows = (starts == start).nonzero()[:, 0]
+        queries = min(query.shape[2], key.shape[2] - start)
+        if queries == 0:
+            continue
+        o = run(query[rows][:, :, -queries:], key[rows][:, :, start:], value[rows][:, :, start:],
+                lengths=ends[rows] - start if padded else None)
+        out = out.index_put((rows,), torch.nn.functional.pad(
+            o, (0, 0, query.shape[2] - queries, 0)))
+    return out

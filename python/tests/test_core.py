@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention on arrays of queries, keys and values: strides, passes, a past, threads, a fork."""
+import gc
+import os
+import threading
+import unittest
+
+import numpy as np
+
+import orthant
+
+
+def made(spec="softmax", dtype=np.float64, **arguments):
+    return orthant.Core(spec, 4, 6, 8, **{"causal": True, "dtype": dtype, "threads": 1,
+                                          **arguments})
+
+
+def drawn(tokens=5, key_heads=4, dtype=np.float64, seed=1):
+    random = np.random.default_rng(seed)
+    return [random.standard_normal((2, tokens, h, 6)).astype(dtype)
+            for h in (4, key_heads, key_heads)]
+
+
+def softmax(q, k, v):
+    """Causal, in plain NumPy; fewer queries than keys are the last ones."""
+    k, v = (np.repeat(x, q.shape[2] // x.shape[2], 2) for x in (k, v))
+    s = np.einsum("bthk,bshk->bhts", q, k) / np.sqrt(q.shape[3])
+    past = k.shape[1] - q.shape[1]
+    s = np.where(np.tril(np.ones(s.shape[2:], bool), past), s, -np.inf)
+    w = np.exp(s - s.max(-1, keepdims=True))
+    return np.einsum("bhts,bshk->bthk", w / w.sum(-1, keepdims=True), v)
+
+
+class TestCore(unittest.TestCase):
+    def test_equals_numpy(self):
+        for key_heads in (4, 2, 1):
+            q, k, v = drawn(key_heads=key_heads)
+            core = made(key_heads=key_heads)
+            self.assertLess(abs(core(q, k, v) - softmax(q, k, v)).max(), 1e-13)
+            self.assertLess(abs(core(q[:, 3:], k, v) - softmax(q[:, 3:], k, v)).max(), 1e-13)
+
+    def test_gradients_are_central_differences(self):
+        core, arrays = made("linear", key_heads=2), drawn(key_heads=2)
+        o, p = core.forward(*arrays)
+        gradients = core.backward(p, np.cos(o))
+        for i, (x, g) in enumerate(zip(arrays, gradients)):
+            for place in np.ndindex(x.shape[0], 2, 1, 3):
+                moved = [a.copy() for a in arrays]
+                moved[i][place] += 1e-6
+                above = np.sin(core(*moved)).sum()
+                moved[i][place] -= 2e-6
+                slope = (above - np.sin(core(*moved)).sum()) / 2e-6
+                self.assertAlmostEqual(g[place], slope, delta=1e-7)
+
+    def test_arrays_with_strides_are_read_in_place(self):
+        q, k, v = drawn()
+        turned = [np.ascontiguousarray(x.transpose(2, 0, 1, 3)).transpose(1, 2, 0, 3)
+                  for x in (q, k, v)]
+        core = made()
+        self.assertTrue(np.array_equal(core(*turned), core(q, k, v)))
+        self.assertTrue(np.array_equal(core(q, k, np.broadcast_to(v[:1], v.shape)),
+                                       core(q, k, np.repeat(v[:1], 2, 0))))
+        self.assertTrue(np.array_equal(core(q, k, np.broadcast_to(v[:1, :1, :1], v.shape)),
+                                       core(q, k, np.broadcast_to(v[:1, :1, :1], v.shape).copy())))
+
+    def test_lengths(self):
+        q, k, v = drawn()
+        o = made()(q, k, v, lengths=[2, 5])
+        self.assertFalse(o[0, 2:].any())
+        self.assertLess(abs(o[0, :2] - softmax(q[:1, :2], k[:1, :2], v[:1, :2])).max(), 1e-13)
+        self.assertLess(abs(o[1] - softmax(q, k, v)[1]).max(), 1e-13)
+
+    def test_passes_are_independent(self):
+        core, x, y = made("performer"), drawn(), drawn(seed=2)
+        o, p = core.forward(*x)
+        expected = core.backward(p, o)
+        (a, first), (b, second) = core.forward(*x), core.forward(*y)
+        core.backward(second, b)
+        for g, e in zip(core.backward(first, a), expected):
+            self.assertTrue(np.array_equal(g, e))
+
+    def test_parameters(self):
+        core = made("softmax(normalise=sink)")
+        self.assertEqual(list(core.parameters), ["sink.logit"])
+        before = core(*drawn())
+        core.parameters["sink.logit"][:] = 2
+        core.changed()
+        self.assertGreater(abs(core(*drawn()) - before).max(), 1e-3)
+        o, p = core.forward(*drawn())
+        core.backward(p, o)
+        self.assertTrue(core.gradients["sink.logit"].all())
+        core.zero_gradients()
+        self.assertFalse(core.gradients["sink.logit"].any())
+        self.assertIn("omega", " ".join(made("performer").frozen).lower())
+
+    def test_bfloat16_rounds(self):
+        q, k, v = drawn(dtype=np.float32)
+        exact, rough = made(dtype=np.float32)(q, k, v), made(dtype=np.float32, bfloat16=True)(q, k, v)
+        self.assertTrue(1e-4 < abs(exact - rough).max() < 3e-2)
+
+    def test_wrong_arrays_are_refused(self):
+        q, k, v = drawn()
+        for arguments, sentence in (((q[0], k, v), "give .batch, tokens, 4, 6"),
+                                    ((q, k[:1], v), "one batch"), ((q, k[:, :3], v), "as many keys"),
+                                    ((q, k, v.astype(complex)), "real numbers"),
+                                    ((q, k, v, [1]), "lengths has the shape")):
+            with self.assertRaisesRegex(orthant.Error, sentence):
+                made()(*arguments)
+        with self.assertRaisesRegex(orthant.Error, "dtype of a core"):
+            made(dtype=np.float16)
+        with self.assertRaisesRegex(orthant.Error, "no core on queries, keys and values"):
+            made("dense")
+        core = made()
+        o, p = core.forward(q, k, v, backward=False)
+        with self.assertRaisesRegex(orthant.Error, "no_backward"):
+            core.backward(p, o)
+        o, p = core.forward(q, k, v)
+        with self.assertRaisesRegex(orthant.Error, "another core"):
+            made().backward(p, o)
+        with self.assertRaisesRegex(orthant.Error, "do has the shape"):
+            core.backward(p, o[0])
+
+    def test_threads(self):
+        core, results = made("linear"), []
+        expected = [core(*drawn(seed=s)) for s in range(4)]
+
+        def run(seed):
+            results.extend(np.array_equal(core(*drawn(seed=seed)), expected[seed])
+                           for _ in range(20))
+        threads = [threading.Thread(target=run, args=(s,)) for s in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(results, [True] * 80)
+
+    def test_a_core_of_the_parent_is_refused_after_a_fork(self):
+        core = made()
+        child = os.fork()
+        if child == 0:
+            try:
+                core(*drawn())
+            except orthant.Error as error:
+                fresh = made()(*drawn()).shape == (2, 5, 4, 6)
+                os._exit(0 if "before a fork" in str(error) and fresh else 2)
+            os._exit(1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_a_thousand_cores_leave_no_memory(self):
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        def open_and_use(count):
+            for _ in range(count):
+                core = made("performer", dtype=np.float32)
+                o, p = core.forward(*drawn(dtype=np.float32))
+                core.backward(p, o)
+            del core, o, p
+            gc.collect()
+        open_and_use(100)
+        before = resident()
+        open_and_use(1000)
+        self.assertLess(resident() - before, 4 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
