@@ -81,6 +81,7 @@ def _check(tensor, name, q):
                     % (name, list(tensor.shape)), binding.OA_SHAPE)
 
 
+@torch.compiler.disable  # a compiled model calls it between its graphs
 def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
            lengths: Any = None, scale: Optional[float] = None, context: int = 0,
            cross: Optional[bool] = None, seed: int = 1, threads: int = 0,

@@ -88,7 +88,8 @@ class Core:
         if x.ndim != 4 or x.shape[2:] != (heads, width):
             raise Error("%s has the shape %s; give [batch, tokens, %d, %d]"
                         % (name, list(x.shape), heads, width), binding.OA_SHAPE)
-        whole = x.strides[3] == x.itemsize or width == 1
+        whole = ((x.strides[3] == x.itemsize or width == 1)
+                 and all(s % x.itemsize == 0 for s in x.strides))
         return x if whole and any(x.strides[:3]) else np.ascontiguousarray(x)
 
     def _input(self, q, k, v, lengths):
