@@ -46,13 +46,33 @@ class _Saved:
         self.core.release(self.p)
 
 
+def _forward(q, k, v, lengths, core, backward):
+    """o, and the pass for _Attend.backward."""
+    strides = q.stride(), k.stride(), v.stride()
+    direct = (q.dtype != torch.bfloat16 and strides[0][3] == strides[1][3] == strides[2][3] == 1
+              and lengths is None and not (q.is_neg() or k.is_neg() or v.is_neg())
+              and all(b or h or t for b, h, t, _ in strides) and k.shape[2] == v.shape[2]
+              and q.shape[0] == k.shape[0] == v.shape[0] and k.shape[1] == v.shape[1])
+    if not direct:
+        o, p = core.forward(_array(q), _array(k), _array(v), lengths, backward)
+        return _tensor(o, q.dtype), _Saved(core, p)
+    shapes = [(b, t, h, n) for b, h, t, n in (q.shape, k.shape, v.shape)]
+    shapes.append((*shapes[0][:3], v.shape[3]))
+    o = torch.empty(shapes[3], dtype=q.dtype)
+    with core.context.lock:
+        p = core.take_pass()
+        core.forward_at(p, shapes, (q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()),
+                        [n for b, h, t, _ in strides for n in (b, t, h)], None, backward)
+    return o.transpose(1, 2), _Saved(core, p)
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v, lengths, core, backward):
-        o, p = core.forward(_array(q), _array(k), _array(v), lengths, backward)
-        ctx.saved, ctx.lengths = _Saved(core, p), lengths
+        o, ctx.saved = _forward(q, k, v, lengths, core, backward)
+        ctx.lengths = lengths
         ctx.save_for_backward(q, k, v)
-        return _tensor(o, q.dtype)
+        return o
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -108,5 +128,7 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
     factor = 1 if scale is None else scale * q.shape[3] ** 0.5
     if abs(factor - 1) > 1e-12:
         q = q * factor
-    backward = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
+    backward = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    if not backward:
+        return _forward(q, k, v, lengths, core, False)[0]
     return _Attend.apply(q, k, v, lengths, core, backward)

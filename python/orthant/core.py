@@ -11,7 +11,8 @@ from . import _binding as binding
 from ._library import Error, fill_request, int32_array, library, text_bytes
 from .layer import Handle, shared_context
 
-_Strides = ctypes.c_long * 3
+_Strides = ctypes.c_long * 9  # of q, k and v, which follow each other in the struct
+_Lengths = ctypes.POINTER(ctypes.c_int32)
 
 
 class CorePass:
@@ -21,6 +22,9 @@ class CorePass:
         self.handle = handle.open(library.oa_core_pass_open, library.oa_core_pass_close, self)
         self.core = handle
         self.shapes = None
+        self.given = binding.oa_core_input()
+        self.reference = ctypes.byref(self.given)
+        self.strides = _Strides.from_buffer(self.given, binding.oa_core_input.q_stride.offset)
 
 
 class Core:
@@ -117,19 +121,29 @@ class Core:
             raise Error("this core was opened before a fork, whose threads are not in this "
                         "process: open it here", binding.OA_UNSUPPORTED)
         q, k, v, lengths = self._input(q, k, v, lengths)
-        given = binding.oa_core_input(
-            batch=q.shape[0], queries=q.shape[1], keys=k.shape[1], q=q.ctypes.data,
-            k=k.ctypes.data, v=v.ctypes.data, no_backward=not backward,
-            q_stride=_strides_of(q), k_stride=_strides_of(k), v_stride=_strides_of(v),
-            lengths=None if lengths is None else
-            lengths.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)))
         o = np.empty((*q.shape[:3], self.value_width), self.dtype)
         with self.context.lock:
-            p = into or (self._spare.pop() if self._spare else CorePass(self.handle))
-            p.shapes = q.shape, k.shape, v.shape, o.shape
-            self.context.check(library.oa_core_forward(p.handle, ctypes.byref(given),
-                                                       o.ctypes.data))
+            p = into or self.take_pass()
+            self.forward_at(p, (q.shape, k.shape, v.shape, o.shape),
+                            [x.ctypes.data for x in (q, k, v, o)],
+                            [s // x.itemsize for x in (q, k, v) for s in x.strides[:3]],
+                            lengths, backward)
         return o, p
+
+    def take_pass(self):
+        """One that release() gave back, or a new one."""
+        return self._spare.pop() if self._spare else CorePass(self.handle)
+
+    def forward_at(self, p: CorePass, shapes, addresses, strides, lengths, backward: bool) -> None:
+        """forward on arrays at addresses: of q, k, v and o, with nine strides in elements, and
+        lengths an array of int32 or None; without a check. Under the lock of the context."""
+        given, (q, k, _, _) = p.given, shapes
+        p.shapes = shapes
+        given.batch, given.queries, given.keys, given.no_backward = q[0], q[1], k[1], not backward
+        given.q, given.k, given.v, o = addresses
+        p.strides[:] = strides
+        given.lengths = None if lengths is None else lengths.ctypes.data_as(_Lengths)
+        self.context.check(library.oa_core_forward(p.handle, p.reference, o))
 
     def __call__(self, q: Any, k: Any, v: Any, lengths: Any = None) -> np.ndarray:
         o, p = self.forward(q, k, v, lengths, backward=False)
@@ -155,7 +169,3 @@ class Core:
         """A pass that is not needed any more; the next forward call uses its memory."""
         self._spare.append(p)
 
-
-def _strides_of(x):
-    """In elements, as the library takes them."""
-    return _Strides(*[s // x.itemsize for s in x.strides[:3]])

@@ -93,6 +93,8 @@ class Pass:
                                   self)
         self.layer = handle
         self.memory_shape = self.shape = self.lengths = None
+        self.given = binding.oa_attention_input()
+        self.reference = ctypes.byref(self.given)
 
 
 Place = collections.namedtuple("Place", "address shape")
@@ -202,12 +204,24 @@ class Layer:
         given, arrays = self._input(x, memory, lengths)
         y = np.empty(arrays[0].shape, self.dtype)
         with self.context.lock:
-            p = into or (self._spare.pop() if self._spare else Pass(self.handle))
+            p = into or self.take_pass()
             p.shape, p.lengths = arrays[0].shape, arrays[2]
             p.memory_shape = None if arrays[1] is None else arrays[1].shape
             self.context.check(library.oa_attention_pass_forward(p.handle, ctypes.byref(given),
                                                                  address(y)))
         return y, p
+
+    def take_pass(self):
+        """One that release() gave back, or a new one."""
+        return self._spare.pop() if self._spare else Pass(self.handle)
+
+    def forward_at(self, p: Pass, shape, x: int, y: int) -> None:
+        """forward of contiguous x [batch, tokens, width] of the type of the layer at an address, to
+        y, without memory and lengths, and without a check: a call of a small layer is mostly
+        checks. Under the lock of the context."""
+        p.shape, p.memory_shape, p.lengths = shape, None, None
+        p.given.batch, p.given.tokens, p.given.x = shape[0], shape[1], x
+        self.context.check(library.oa_attention_pass_forward(p.handle, p.reference, y))
 
     def __call__(self, x: Any, memory: Any = None, lengths: Any = None) -> np.ndarray:
         y, p = self.forward(x, memory, lengths)

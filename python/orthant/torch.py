@@ -45,19 +45,19 @@ def _is_home(layer, weights):
 
 
 def _layer_of(form, dtype, weights):
-    """The layer of the library that has these weights, or a guest."""
+    """The layer of the library that has these weights, or a guest, and whether it has them."""
     home = _homes.get((form, weights[0].data_ptr())) if weights else None
     if home and _is_home(home, weights):
-        return home
-    return _guest(form, dtype, os.getpid())
+        return home, True
+    return _guest(form, dtype, os.getpid()), False
 
 
 def _array(tensor):
     return None if tensor is None else tensor.detach().resolve_neg().numpy()
 
 
-def _load(layer, weights):
-    if not _is_home(layer, weights):
+def _load(layer, weights, at_home):
+    if not at_home:
         for (name, array), tensor in zip(layer.named_weights(), weights):
             if tensor.shape != array.shape:
                 raise Error("%s has the shape %s; give %s"
@@ -79,18 +79,24 @@ class _Saved:
 
 def _forward(x, memory, lengths, weights, form):
     """y, and what _backward needs. weights: parameters, then what is frozen."""
-    layer = _layer_of(form, x.dtype, weights)
+    layer, at_home = _layer_of(form, x.dtype, weights)
     with layer.context.lock:
-        _load(layer, weights)
-        y, p = layer.forward(_array(x), _array(memory), lengths)
-    return torch.from_numpy(y), _Saved(layer, p, lengths)
+        _load(layer, weights, at_home)
+        if (memory is None and lengths is None and x.dim() == 3 and x.shape[2] == layer.width
+                and x.is_contiguous() and not x.is_neg()):
+            y, p = torch.empty_like(x), layer.take_pass()
+            layer.forward_at(p, x.shape, x.data_ptr(), y.data_ptr())
+        else:
+            y, p = layer.forward(_array(x), _array(memory), lengths)
+            y = torch.from_numpy(y)
+    return y, _Saved(layer, p, lengths)
 
 
 def _backward(dy, x, memory, weights, saved):
     """Gradients of x, of the memory or None, and of the parameters."""
     layer = saved.layer
     with layer.context.lock:
-        _load(layer, weights)
+        _load(layer, weights, _is_home(layer, weights))
         if saved.used:
             layer.forward(_array(x), _array(memory), saved.lengths, into=saved.p)
         saved.used = True
@@ -224,7 +230,8 @@ class Attention(nn.Module):
             module = self
             for folder in folders:
                 module = module._modules[folder]
-            found.append(getattr(module, last))
+            plain = module._parameters.get(last)  # faster than the way of getattr
+            found.append(getattr(module, last) if plain is None else plain)
         return found
 
     def _check(self, tensor, name, parameter):
@@ -259,13 +266,15 @@ class Attention(nn.Module):
             return _attention(x, memory, lengths, weights, len(self._trained), self._form)[0]
         if isinstance(lengths, Tensor):
             lengths = lengths.detach().cpu().numpy()
+        if not torch.is_grad_enabled():
+            return _forward(x, memory, lengths, weights, self._form)[0]
         return _Attend.apply(x, memory, lengths, self._form, *weights)
 
     def decode(self) -> Callable[..., Tensor]:
         """A function of the next tokens [1, n, width] of one sequence that gives their rows of y,
         without gradients, with the parameters of this moment."""
         layer, weights = _open(self._form, self._weights()[0].dtype), self._weights()
-        _load(layer, weights)
+        _load(layer, weights, False)
         state = layer.decode()
         return lambda x, memory=None: torch.from_numpy(state.step(_array(x), _array(memory)))
 
