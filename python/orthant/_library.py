@@ -118,6 +118,21 @@ def int32_array(numbers, what):
     return np.ascontiguousarray(numbers, np.int32)
 
 
+def as_array(x, name):
+    """What NumPy can read, also by DLPack (tensors of PyTorch, JAX, …), without a copy."""
+    if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack__"):
+        return np.asarray(x)
+    device = int(x.__dlpack_device__()[0])
+    if device != 1:  # kDLCPU
+        raise Error("%s is on a device of the DLPack type %d: this computes on arrays of the "
+                    "processor, type 1" % (name, device), binding.OA_UNSUPPORTED)
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError) as exception:  # a gradient, bfloat16
+        raise Error("%s is not given to NumPy: %s" % (name, exception),
+                    binding.OA_UNSUPPORTED) from None
+
+
 def fill_request(type_, fields):
     """A structure of the library from keywords: texts, numbers, booleans."""
     known, request = dict(type_._fields_), type_()

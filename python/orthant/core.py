@@ -8,7 +8,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from . import _binding as binding
-from ._library import Error, fill_request, int32_array, library, text_bytes
+from ._library import Error, as_array, fill_request, int32_array, library, text_bytes
 from .layer import Handle, shared_context
 
 _Strides = ctypes.c_long * 9  # of q, k and v, which follow each other in the struct
@@ -85,7 +85,7 @@ class Core:
     # ---- arrays
 
     def _array(self, x, name, heads, width):
-        x = np.asarray(x)
+        x = as_array(x, name)
         if x.dtype.kind not in "fiub":
             raise Error("%s is an array of %s; give one of real numbers" % (name, x.dtype))
         x = np.asarray(x, self.dtype)
@@ -155,7 +155,7 @@ class Core:
         pass has one backward call."""
         if p.core is not self.handle:
             raise Error("the pass is that of another core")
-        do = np.ascontiguousarray(do, self.dtype)
+        do = np.ascontiguousarray(as_array(do, "do"), self.dtype)
         if do.shape != p.shapes[3]:
             raise Error("do has the shape %s; give %s" % (list(do.shape), list(p.shapes[3])),
                         binding.OA_SHAPE)

@@ -11,7 +11,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from . import _binding as binding
-from ._library import Context, Error, fill_request, int32_array, library, text_bytes
+from ._library import Context, Error, as_array, fill_request, int32_array, library, text_bytes
 
 # Layers of a process share a context for each setting, since each has its threads. A context is
 # used by one thread at a time. After a fork the child begins with none: threads do not survive it.
@@ -168,7 +168,7 @@ class Layer:
     # ---- passes
 
     def _array(self, x, name):
-        x = np.asarray(x)
+        x = as_array(x, name)
         if x.dtype.kind not in "fiub":
             raise Error("%s is an array of %s; give one of real numbers" % (name, x.dtype))
         x = np.ascontiguousarray(x, self.dtype)
@@ -234,7 +234,7 @@ class Layer:
         self.check_process()
         if p.layer is not self.handle:
             raise Error("the pass is that of another layer")
-        dy = np.ascontiguousarray(dy, self.dtype)
+        dy = np.ascontiguousarray(as_array(dy, "dy"), self.dtype)
         if dy.shape != p.shape:
             raise Error("dy has the shape %s; give %s" % (list(dy.shape), list(p.shape)),
                         binding.OA_SHAPE)

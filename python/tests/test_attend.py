@@ -46,6 +46,23 @@ class TestAttend(unittest.TestCase):
                 self.assertTrue(torch.autograd.gradcheck(
                     lambda *x, s=spec: orthant.torch.attend(s, *x, causal=True), (q, k, v)))
 
+    def test_tensors_with_any_strides(self):
+        q, k, v = (t.detach() for t in self.tensors())
+        def run(*tensors):
+            return orthant.torch.attend("softmax", *tensors, causal=True)
+        expected = run(q, k, v)
+        turned = [t.permute(2, 3, 0, 1).contiguous().permute(2, 3, 0, 1) for t in (q, k, v)]
+        self.assertTrue(torch.equal(run(*turned), expected))
+        heads = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in (q, k, v)]
+        self.assertTrue(torch.equal(run(*heads), expected))
+        self.assertTrue(torch.equal(run(q, k, torch._neg_view(-v)), expected))
+        for v in (v[:1].expand(2, 2, 5, 4), v[:1, :1, :1].expand(2, 2, 5, 4)):
+            self.assertTrue(torch.equal(run(q, k, v), run(q, k, v.contiguous())))
+        with self.assertRaisesRegex(orthant.Error, "one batch"):
+            run(q, k[:1], v[:1])
+        with self.assertRaisesRegex(orthant.Error, "v has the shape"):
+            run(q, k, v[:, :1])
+
     def test_several_graphs_are_alive(self):
         q, k, v = self.tensors()
         first = orthant.torch.attend("softmax", q, k, v)
@@ -72,6 +89,41 @@ class TestAttend(unittest.TestCase):
             orthant.torch.attend("softmax", q[0], k, v)
         with self.assertRaisesRegex(orthant.Error, "mixture"):
             orthant.torch.attend("random + softmax", q, k, v)
+
+
+class TestDLPack(unittest.TestCase):
+    """Tensors in Layer and Core, and their arrays as tensors."""
+
+    def test_in_and_out_without_a_copy(self):
+        x = torch.randn(2, 5, 4, 6, dtype=torch.float64)
+        core = orthant.Core("linear", 4, 6, 8, causal=True, dtype="float64")
+        o, p = core.forward(x, x, x)
+        self.assertTrue((core(x.numpy(), x.numpy(), x.numpy()) == o).all())
+        self.assertEqual(torch.from_dlpack(o).data_ptr(), o.ctypes.data)
+        self.assertEqual([g.shape for g in core.backward(p, torch.from_dlpack(o))], [x.shape] * 3)
+        read = orthant._library.as_array(x, "x")
+        self.assertEqual(read.ctypes.data, x.data_ptr())
+        layer = orthant.Layer("softmax", 24, 4, 8)
+        rows = torch.randn(2, 5, 24)
+        self.assertTrue((layer(rows) == layer(rows.numpy())).all())
+        weight = torch.from_dlpack(layer.parameters["query.weight"])
+        self.assertEqual(weight.data_ptr(), layer.parameters["query.weight"].ctypes.data)
+
+    def test_what_numpy_cannot_read_is_refused(self):
+        layer, x = orthant.Layer("softmax", 24, 4, 8), torch.randn(2, 5, 24)
+        for tensor, sentence in ((x.clone().requires_grad_(), "x is not given to NumPy: .*gradient"),
+                                 (x.bfloat16(), "x is not given to NumPy")):
+            with self.assertRaisesRegex(orthant.Error, sentence):
+                layer(tensor)
+
+        class Elsewhere:
+            def __dlpack__(self, **_):
+                raise AssertionError("was read")
+
+            def __dlpack_device__(self):
+                return 2, 0
+        with self.assertRaisesRegex(orthant.Error, "DLPack type 2"):
+            layer(Elsewhere())
 
 
 if __name__ == "__main__":

@@ -39,6 +39,17 @@ def every_mechanism():
 
 
 class Gradients(unittest.TestCase):
+    def test_the_call_without_gradients_is_the_same(self):
+        attend, x = made(), drawn(2, 5, 8)
+        turned = x.transpose(0, 1).contiguous().transpose(0, 1)
+        for given, lengths in ((x, None), (turned, None), (torch._neg_view(-x), None), (x, [3, 5])):
+            expected = attend(x, lengths=lengths).detach()
+            with torch.no_grad():
+                self.assertTrue(torch.equal(attend(given, lengths=lengths), expected))
+        with torch.no_grad():
+            for wrong in (x[..., :6], x[0], x.new_zeros(2, 7, 8)):
+                self.assertRaises(orthant.Error, attend, wrong)
+
     def test_gradcheck_of_every_mechanism(self):
         checked, refused = {}, []
         for spec in every_mechanism():
