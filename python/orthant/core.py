@@ -3,7 +3,7 @@
 import ctypes
 import os
 from types import MappingProxyType
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -130,11 +130,12 @@ class Core:
                             lengths, backward)
         return o, p
 
-    def take_pass(self):
+    def take_pass(self) -> "CorePass":
         """One that release() gave back, or a new one."""
         return self._spare.pop() if self._spare else CorePass(self.handle)
 
-    def forward_at(self, p: CorePass, shapes, addresses, strides, lengths, backward: bool) -> None:
+    def forward_at(self, p: CorePass, shapes: Sequence[Sequence[int]], addresses: Sequence[int],
+                   strides: Sequence[int], lengths: Any, backward: bool) -> None:
         """forward on arrays at addresses: of q, k, v and o, with nine strides in elements, and
         lengths an array of int32 or None; without a check. Under the lock of the context."""
         given, (q, k, _, _) = p.given, shapes

@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from types import MappingProxyType
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -211,11 +211,11 @@ class Layer:
                                                                  address(y)))
         return y, p
 
-    def take_pass(self):
+    def take_pass(self) -> "Pass":
         """One that release() gave back, or a new one."""
         return self._spare.pop() if self._spare else Pass(self.handle)
 
-    def forward_at(self, p: Pass, shape, x: int, y: int) -> None:
+    def forward_at(self, p: Pass, shape: Sequence[int], x: int, y: int) -> None:
         """forward of contiguous x [batch, tokens, width] of the type of the layer at an address, to
         y, without memory and lengths, and without a check: a call of a small layer is mostly
         checks. Under the lock of the context."""
