@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention on queries, keys and values on tensors: against PyTorch, gradients, graphs, refusals."""
+import subprocess
+import sys
 import unittest
 
 import orthant
@@ -70,6 +72,25 @@ class TestAttend(unittest.TestCase):
         expected = torch.autograd.grad(second.sum(), k, retain_graph=True)[0]
         torch.autograd.grad(first.sum(), k)
         self.assertTrue(torch.equal(torch.autograd.grad(second.sum(), k)[0], expected))
+
+    def test_a_retained_graph_has_a_second_backward_call(self):
+        q, k, v = self.tensors()
+        o = orthant.torch.attend("linear", q, k, v, causal=True, lengths=[3, 5]).sin().sum()
+        first = torch.autograd.grad(o, (q, k, v), retain_graph=True)
+        for a, b in zip(torch.autograd.grad(o, (q, k, v)), first):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_the_interpreter_ends_with_live_graphs_and_after_a_fork(self):
+        code = """if True:
+            import os, torch, orthant.torch
+            q = torch.ones(1, 2, 3, 4, requires_grad=True)
+            live = [orthant.torch.attend("linear", q, q, q, causal=True) for _ in range(5)]
+            if os.fork() == 0:
+                again = orthant.torch.attend("linear", q, q, q, causal=True)
+                os._exit(0 if torch.equal(again, live[0]) else 1)
+            raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))"""
+        end = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual((end.returncode, end.stderr), (0, b""))
 
     def test_a_compiled_function_calls_it(self):
         def function(q, k, v):
