@@ -16,7 +16,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HEADERS = ["include/orthant/orthant.h", "src/api/commands.h"]
+HEADERS = ["include/orthant/orthant.h", "src/verify/callable.h", "src/api/commands.h"]
 MODULE = os.path.join(ROOT, "python/orthant/_binding.py")
 BASIC = {"int": "c_int", "long": "c_long", "double": "c_double", "float": "c_float",
          "size_t": "c_size_t", "uint64_t": "c_uint64", "int32_t": "c_int32", "void": "None",

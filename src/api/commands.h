@@ -7,6 +7,7 @@
 #define ORTHANT_COMMANDS_H
 
 #include "orthant/orthant.h"
+#include "verify/callable.h"
 
 /* The candidate nearest to `word` by edit distance; NULL if none is near (for "did you mean"). */
 const char *oa_nearest(const char *word, const char *const *candidates, int count);
@@ -38,6 +39,23 @@ OA_API enum oa_error oa_theory(const oa_config *config, const char *page,
  * variants and draws. OA_DISPROVED, after the text was written, if a check failed. */
 OA_API enum oa_error oa_verify(oa_context *c, const char *spec, int quick,
                                const struct oa_output *out);
+
+/* Claims about an attention that a command computes (docs/foreign.md; the callback that
+ * oa_callable_verify takes is in verify/callable.h). */
+struct oa_foreign_request {
+    const char *command;    /* for sh; the names of files are appended */
+    const char *claims;     /* separated by commas; NULL = deterministic,dtype,batch */
+    const char *inputs;     /* "x" or "qkv"; NULL = "x" */
+    const char *tokens;     /* lengths of sequences, separated by commas; NULL = "1,2,7,12" */
+    const char *folder;     /* where the files of the calls stay; NULL = nowhere */
+    long width, heads;      /* 0 = 16 and 2 */
+    double timeout_seconds; /* of one process; 0 = 60 */
+    uint64_t seed;          /* of the tensors */
+};
+/* OA_DISPROVED, after the text, if a claim does not hold; OA_IO if the command cannot be run or
+ * does not end in time. */
+enum oa_error oa_verify_foreign(oa_context *c, const struct oa_foreign_request *r,
+                                const struct oa_output *out);
 
 /* As oa_encode, with the special tokens that the file puts around a text, or two (pair not NULL);
  * as JSON with the type of each id. */
