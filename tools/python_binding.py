@@ -167,8 +167,8 @@ class Binding:
         out = ['# SPDX-License-Identifier: Apache-2.0',
                '# Made by tools/python_binding.py of %s; not to be edited.' % " and ".join(HEADERS),
                '"""Types and functions of the C library. Text that it gives is an address."""',
-               'from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, '
-               'c_int,', '                    c_int32, c_long, c_size_t, c_uint64, c_void_p)', '',
+               'from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, '
+               'c_float, c_int,', '                    c_int32, c_long, c_size_t, c_uint64, c_void_p)', '',
                'VERSION = "%s"' % self.version,
                "ERRORS = {", *("    %d: (%r, %r)," % (i, n, t)
                                for i, (n, t) in enumerate(self.errors)), "}"]

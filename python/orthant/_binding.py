@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Made by tools/python_binding.py of include/orthant/orthant.h and src/api/commands.h; not to be edited.
+# Made by tools/python_binding.py of include/orthant/orthant.h and src/verify/callable.h and src/api/commands.h; not to be edited.
 """Types and functions of the C library. Text that it gives is an address."""
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int,
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_float, c_int,
                     c_int32, c_long, c_size_t, c_uint64, c_void_p)
 
 VERSION = "0.1.0"
@@ -35,6 +35,9 @@ OA_KIND_BOOL = 2
 OA_KIND_TEXT = 3
 OA_KIND_CHOICE = 4
 OA_TASK_SCORES = 8
+OA_CALL_WHOLE = 0
+OA_CALL_STEPS = 1
+OA_CALL_GRADIENT = 2
 
 oa_sink = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 
@@ -347,6 +350,59 @@ class oa_forward_request(Structure):
         ('out', c_char_p),
         ('precision', c_char_p),
         ('reserved', c_long * 4),
+    ]
+
+
+class oa_callable_call(Structure):
+    _fields_ = [
+        ('claim', c_char_p),
+        ('mode', c_int),
+        ('is_double', c_int),
+        ('causal', c_int),
+        ('arrays', c_int),
+        ('batch', c_long),
+        ('heads', c_long),
+        ('tokens', c_long),
+        ('width', c_long),
+        ('input', POINTER(c_double) * 3),
+        ('lengths', POINTER(c_int32)),
+        ('dy', POINTER(c_double)),
+        ('y', POINTER(c_double)),
+        ('slope', POINTER(c_double) * 3),
+        ('changed', c_int),
+        ('type', c_char * 16),
+        ('name', c_char * 64),
+        ('why', c_char * 400),
+    ]
+
+
+class oa_callable(Structure):
+    _fields_ = [
+        ('run', CFUNCTYPE(c_int, c_void_p, POINTER(oa_callable_call), c_long)),
+        ('argument', c_void_p),
+        ('title', c_char_p),
+        ('claims', c_char_p),
+        ('arrays', c_int),
+        ('batch', c_long),
+        ('heads', c_long),
+        ('width', c_long),
+        ('tokens', POINTER(c_long)),
+        ('lengths', c_int),
+        ('seed', c_uint64),
+    ]
+
+
+class oa_foreign_request(Structure):
+    _fields_ = [
+        ('command', c_char_p),
+        ('claims', c_char_p),
+        ('inputs', c_char_p),
+        ('tokens', c_char_p),
+        ('folder', c_char_p),
+        ('width', c_long),
+        ('heads', c_long),
+        ('timeout_seconds', c_double),
+        ('seed', c_uint64),
     ]
 
 
@@ -765,6 +821,11 @@ FUNCTIONS = {
         c_void_p,
         c_char_p,
         POINTER(oa_forward_request),
+    ]),
+    'oa_callable_verify': (c_int, [
+        c_void_p,
+        POINTER(oa_callable),
+        POINTER(oa_output),
     ]),
     'oa_list': (c_int, [
         c_void_p,

@@ -1,36 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of 'orthant verify' for attentions of other programs: verify_callable."""
 import copy
-import itertools
+import ctypes
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _binding as binding
-from ._library import Error
-
-# claim: what it says of f
-CLAIMS = {
-    "pure": "f leaves its arguments as they are",
-    "deterministic": "the same arguments give the same bits",
-    "dtype": "float32 and float64 give results of their own type that agree",
-    "batch": "a sequence has the same result alone and in a batch",
-    "gradient": "the gradient is that of central differences",
-    "causal": "no row depends on later tokens",
-    "padding": "rows are those of the sequence without its padding",
-    "permutation": "permuted tokens give permuted rows",
-    "decoding": "token by token gives the rows of the whole sequence",
-}
-# Largest difference of two results that must be equal, relative to the largest element.
-BOUNDS = {np.dtype(np.float32): 2e-4, np.dtype(np.float64): 1e-9}
-GRADIENT_BOUND, MIXED_BOUND = 1e-5, 1e-3
-LOUD = 1e3  # the factor of tokens that must not be heard
-
+from ._library import Context, Error, text_bytes
 
 class Proof:
-    """What verify_callable found. checks: a dict for each claim, with claim, passed, error (the
-    largest), bound and where (of the largest error, or why it could not be judged)."""
+    """What verify_callable found. checks: a dict for each claim, with claim, sentence, passed,
+    calls, error (the largest), bound and where (of the largest error, or why it could not be
+    judged)."""
 
     def __init__(self, checks):
         self.checks = checks
@@ -60,60 +43,24 @@ class Proof:
                                                                         check["bound"])
             lines.append("%-13s  %-6s  %-17s  %s" % (
                 check["claim"], "holds" if check["passed"] else "FAILS", error,
-                CLAIMS[check["claim"]] if check["passed"] else check["where"]))
+                check["sentence"] if check["passed"] else check["where"]))
         return "\n".join(lines)
-
-
-class Check:
-    """The largest error of one claim, relative to its bound."""
-
-    def __init__(self, claim):
-        self.claim, self.error, self.bound, self.where, self.worst = claim, None, None, "", -1.0
-
-    def compare(self, found, expected, bound, where):
-        """found must equal expected; `where` with a %d gets the row of the largest difference."""
-        if found.shape != expected.shape:
-            return self.fail("%s: the result has the shape %s and should have %s"
-                             % (where.split(";")[0] % 0 if "%d" in where else where,
-                                list(found.shape), list(expected.shape)))
-        if found.size == 0:
-            return None
-        size = max(float(np.max(np.abs(expected[np.isfinite(expected)]), initial=0)), 1e-6)
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(found.astype(np.float64) - expected) / size
-        apart[np.isnan(apart)] = np.inf
-        place = np.unravel_index(int(np.argmax(apart)), apart.shape)
-        if not np.isfinite(expected[place]):
-            return self.note(np.inf, bound, "a result is not finite, in row %d" % place[-2])
-        return self.note(float(apart[place]), bound,
-                         where % place[-2] if "%d" in where else where)
-
-    def note(self, error, bound, where):
-        if error / bound > self.worst:
-            self.worst, self.error, self.bound, self.where = error / bound, error, bound, where
-
-    def fail(self, why):
-        self.worst, self.error, self.bound, self.where = np.inf, None, None, why
-
-    def result(self):
-        return {"claim": self.claim, "passed": 0 <= self.worst <= 1, "error": self.error,
-                "bound": self.bound, "where": self.where or "no check was made"}
 
 
 class Subject:
     """f with arrays of NumPy on both sides, whatever its framework."""
 
-    def __init__(self, f, inputs, framework, draw):
-        self.f, self.count = f, {"x": 1, "qkv": 3}[inputs]
-        self.framework = framework or self.find_framework(draw)
+    def __init__(self, f, framework, example):
+        self.f = f
+        self.framework = framework or self.find_framework(example)
         self.copies = {}
 
-    def find_framework(self, draw):
+    def find_framework(self, example):
         torch = sys.modules.get("torch")
         if torch and isinstance(self.f, torch.nn.Module):
             return "torch"
         try:
-            np.asarray(self.f(*draw(1, 3, np.float64)))
+            np.asarray(self.f(*example))
             return "numpy"
         except Exception as exception:
             if not torch:
@@ -154,117 +101,70 @@ class Subject:
         return y
 
 
-class Verifier:
-    def __init__(self, f, inputs, framework, step, gradient, sizes, seed):
-        self.random = np.random.default_rng(seed)
-        self.batch, self.tokens, self.width, self.heads = sizes
-        self.inputs, self.step, self.gradient = inputs, step, gradient
-        self.subject = Subject(f, inputs, framework, self.draw)
+class Calls:
+    """Answers the calls of the library, which draws the arguments and judges the results
+    (src/verify/callable_claims.c)."""
 
-    def draw(self, batch, tokens, dtype=np.float64):
-        """Arguments of f: [batch, tokens, width], or three of [batch, heads, tokens, width]."""
-        count, shape = 1, (batch, tokens, self.width)
-        if self.inputs == "qkv":
-            count, shape = 3, (batch, self.heads, tokens, self.width // self.heads)
-        return [self.random.standard_normal(shape).astype(dtype) for _ in range(count)]
+    def __init__(self, context, subject, step, gradient):
+        self.context, self.subject = context, subject
+        self.step, self.gradient = step, gradient
 
-    def changed(self, arrays, begin, end, how):
-        """Copies with other tokens begin … end - 1."""
-        out = []
-        for a in arrays:
-            a = a.copy()
-            fresh = self.random.standard_normal(a[..., begin:end, :].shape)
-            a[..., begin:end, :] = fresh * (LOUD if how == "loud" else 1)
-            out.append(a)
-        return out
+    def run(self, argument, calls, count):
+        for i in range(count):
+            self.context.guard(self.answer, calls[i])
+            if self.context.stop.value:
+                return 1
+        return 0
 
-    def cases(self):
-        """Arguments in both precisions and all lengths."""
-        for dtype, tokens in itertools.product((np.float64, np.float32), self.tokens):
-            yield self.draw(self.batch, tokens, dtype), tokens, BOUNDS[np.dtype(dtype)]
+    def answer(self, call):
+        shape = (call.batch, call.heads, call.tokens, call.width)
+        shape = shape if call.arrays == 3 else shape[:1] + shape[2:]
 
-    # ---- claims
+        def view(pointer):
+            return np.ctypeslib.as_array(pointer, shape)
 
-    def check_pure(self, check):
-        for arrays, tokens, bound in self.cases():
-            copies = [a.copy() for a in arrays]
-            f = self.subject.of_dtype(arrays[0].dtype.type)
-            f(*[self.subject.wrap(a) for a in copies])
-            for given, left in zip(arrays, copies):
-                check.note(float(not np.array_equal(given, left)), 0.5,
-                           "an argument of %d tokens was changed in place" % tokens)
+        dtype = np.float64 if call.is_double else np.float32
+        arrays = [view(call.input[i]).astype(dtype) for i in range(call.arrays)]
+        try:
+            if call.mode == binding.OA_CALL_GRADIENT:
+                for i, slope in enumerate(self.slopes(arrays, view(call.dy).copy())):
+                    view(call.slope[i])[...] = slope
+            elif call.claim == b"pure":
+                call.changed = self.changes(arrays)
+            else:
+                lengths = (np.ctypeslib.as_array(call.lengths, (call.batch,)).copy()
+                           if call.lengths else None)
+                y = (self.decode(arrays) if call.mode == binding.OA_CALL_STEPS
+                     else self.subject(*arrays, lengths=lengths))
+                view(call.y)[...] = y
+                call.type = str(y.dtype).encode()[:15]
+        except Error as error:
+            call.why = str(error).encode()[:399]
+        except Exception as exception:  # of f
+            call.why = ("f raised %s: %s" % (type(exception).__name__, exception)).encode()[:399]
 
-    def check_deterministic(self, check):
-        for arrays, tokens, bound in self.cases():
-            first, second = self.subject(*arrays), self.subject(*arrays)
-            check.note(float(not np.array_equal(first, second, equal_nan=True)), 0.5,
-                       "two calls with the same %d tokens differ" % tokens)
+    def changes(self, arrays):
+        copies = [a.copy() for a in arrays]
+        self.subject.of_dtype(arrays[0].dtype.type)(*[self.subject.wrap(a) for a in copies])
+        return int(not all(map(np.array_equal, arrays, copies)))
 
-    def check_dtype(self, check):
-        for tokens in self.tokens:
-            exact = self.draw(self.batch, tokens)
-            exact = [a.astype(np.float32).astype(np.float64) for a in exact]
-            fine, coarse = self.subject(*exact), self.subject(*[a.astype(np.float32)
-                                                                for a in exact])
-            for y, dtype in ((fine, np.float64), (coarse, np.float32)):
-                check.note(float(y.dtype != dtype), 0.5, "%s gives a result of %s"
-                           % (np.dtype(dtype), y.dtype))
-            check.note(float(not np.isfinite(fine).all()), 0.5, "a result is not finite")
-            check.compare(coarse, fine, MIXED_BOUND, "row %d in float32 is not that in float64")
-
-    def check_batch(self, check):
-        for arrays, tokens, bound in self.cases():
-            whole = self.subject(*arrays)
-            for b in range(self.batch):
-                check.compare(self.subject(*[a[b:b + 1] for a in arrays]), whole[b:b + 1], bound,
-                              "row %%d of sequence %d of %d differs alone and in a batch"
-                              % (b, self.batch))
-
-    def check_causal(self, check):
-        for (arrays, tokens, bound), how in itertools.product(self.cases(), ("new", "loud")):
-            whole = self.subject(*arrays)
-            for first in range(1, tokens):
-                other = self.subject(*self.changed(arrays, first, tokens, how))
-                check.compare(other[..., :first, :], whole[..., :first, :], bound,
-                              "row %%d changes with the tokens from %d on%s" % (
-                                  first, "" if how == "new" else ", if these are large"))
-
-    def check_padding(self, check):
-        for (arrays, tokens, bound), how in itertools.product(self.cases(), ("new", "loud")):
-            lengths = self.random.integers(1, tokens + 1, self.batch).astype(np.int32)
-            whole = self.subject(*arrays, lengths=lengths)
-            for b, n in enumerate(map(int, lengths)):
-                alone = self.subject(*[a[b:b + 1, ..., :n, :] for a in arrays],
-                                     lengths=lengths[b:b + 1])
-                row = "row %%d of a sequence of %d tokens padded to %d" % (n, tokens)
-                check.compare(whole[b:b + 1, ..., :n, :], alone, bound,
-                              row + " is not that without padding")
-                other = self.subject(*self.changed([a[b:b + 1] for a in arrays], n, tokens, how),
-                                     lengths=lengths[b:b + 1])
-                check.compare(other[..., :n, :], alone, bound, row + " changes with the padding")
-
-    def check_permutation(self, check):
-        for arrays, tokens, bound in self.cases():
-            order = self.random.permutation(tokens)
-            check.compare(self.subject(*[a[..., order, :] for a in arrays]),
-                          self.subject(*arrays)[..., order, :], bound,
-                          "row %d does not move with its token")
-
-    def check_decoding(self, check):
+    def decode(self, arrays):
         if not self.step:
-            check.fail("decoding needs step(x_t, state) → (y_t, state)")
-            return
-        for arrays, tokens, bound in self.cases():
-            whole, state = self.subject(*arrays), None
-            for t in range(tokens):
-                given = [self.subject.wrap(a[..., t:t + 1, :]) for a in arrays]
-                y, state = self.step(*given, state)
-                check.compare(self.subject.unwrap(y), whole[..., t:t + 1, :], bound,
-                              "token %d of %d decoded is not its row of the whole sequence"
-                              % (t, tokens))
+            raise Error("decoding needs step(x_t, state) → (y_t, state)")
+        rows, state = [], None
+        for t in range(arrays[0].shape[-2]):
+            given = [self.subject.wrap(a[..., t:t + 1, :].copy()) for a in arrays]
+            y, state = self.step(*given, state)
+            rows.append(self.subject.unwrap(y))
+            if rows[-1].shape != arrays[-1][..., :1, :].shape:
+                raise Error("step gives the shape %s; give %s" % (
+                    list(rows[-1].shape), list(arrays[-1][..., :1, :].shape)))
+        return np.concatenate(rows, -2)
 
     def slopes(self, arrays, dy):
         """Gradients of the sum of dy·f as f's side has them."""
+        if self.subject.framework == "numpy" and not self.gradient:
+            raise Error("a function of NumPy has no gradient: give gradient(x, dy) → dx")
         if self.gradient:
             given = self.gradient(*arrays, dy)
             given = [np.asarray(g) for g in (given if isinstance(given, tuple) else (given,))]
@@ -279,30 +179,6 @@ class Verifier:
         return [np.zeros(a.shape) if t.grad is None else t.grad.numpy()
                 for a, t in zip(arrays, tensors)]
 
-    def check_gradient(self, check):
-        if self.subject.framework == "numpy" and not self.gradient:
-            check.fail("a function of NumPy has no gradient: give gradient(x, dy) → dx")
-            return
-        for tokens in self.tokens:
-            arrays = self.draw(self.batch, tokens)
-            dy = self.random.standard_normal(self.subject(*arrays).shape)
-            theirs = self.slopes(arrays, dy)
-            for i, at in itertools.product(range(len(arrays)), range(tokens)):
-                self.check_slope(check, arrays, dy, theirs[i], i, at)
-
-    def check_slope(self, check, arrays, dy, gradient, i, at):
-        """Along a random direction of the tokens `at` of argument i."""
-        direction, h = np.zeros(arrays[i].shape), 1e-5
-        direction[..., at, :] = self.random.standard_normal(direction[..., at, :].shape)
-        values = []
-        for sign in (-1, 1):
-            moved = [a + sign * h * direction if k == i else a for k, a in enumerate(arrays)]
-            values.append(float(np.sum(dy * self.subject(*moved))))
-        numeric, theirs = (values[1] - values[0]) / (2 * h), float(np.sum(direction * gradient))
-        check.note(abs(numeric - theirs) / max(1.0, abs(numeric)), GRADIENT_BOUND,
-                   "the slope of argument %d at token %d is %.6g, by central differences %.6g"
-                   % (i, at, theirs, numeric))
-
 
 def verify_callable(f: Callable[..., Any], claims: Union[str, Sequence[str], None] = None,
                     inputs: str = "x", step: Optional[Callable[..., Any]] = None,
@@ -315,7 +191,8 @@ def verify_callable(f: Callable[..., Any], claims: Union[str, Sequence[str], Non
     width / heads]; its result (the first of a tuple) has the shape of x or v. For the claim
     "padding" it is called with lengths= int32 [batch]. An nn.Module is copied, set to eval() and
     run in float32 and float64.
-    claims: of CLAIMS; None: pure, deterministic, dtype, batch, with a step decoding, and where f
+    claims: pure, deterministic, dtype, batch, gradient, causal, padding, permutation, decoding;
+    None: pure, deterministic, dtype, batch, with a step decoding, and where f
     is of PyTorch or a gradient is given, gradient. "causal", "padding" and "permutation" are only
     checked when named: not every attention claims them.
     step(x_t, state) → (y_t, state), or (q_t, k_t, v_t, state): the next token, state None at first.
@@ -328,22 +205,22 @@ def verify_callable(f: Callable[..., Any], claims: Union[str, Sequence[str], Non
     claims = [claims] if isinstance(claims, str) else claims
     if claims is not None and not claims:
         raise Error("claims is empty: name one, or give None for the usual ones")
-    for claim in claims or ():
-        if claim not in CLAIMS:
-            raise Error("there is no claim %r; choose from %s" % (claim, ", ".join(CLAIMS)))
-    verifier = Verifier(f, inputs, framework, step, gradient, (batch, tuple(tokens), width, heads),
-                        seed)
+    heads = heads if inputs == "qkv" else 1
+    shape = (1, heads, 3, width // heads) if inputs == "qkv" else (1, 3, width)
+    random = np.random.default_rng(seed)
+    subject = Subject(f, framework, [random.standard_normal(shape)
+                                     for _ in range(3 if inputs == "qkv" else 1)])
     if claims is None:
         claims = ["pure", "deterministic", "dtype", "batch"] + ["decoding"] * bool(step)
-        claims += ["gradient"] * bool(gradient or verifier.subject.framework == "torch")
-    checks = []
-    for claim in claims:
-        check = Check(claim)
-        try:
-            getattr(verifier, "check_" + claim)(check)
-        except Error as error:
-            check.fail(str(error))
-        except Exception as exception:  # of f
-            check.fail("f raised %s: %s" % (type(exception).__name__, exception))
-        checks.append(check.result())
-    return Proof(checks)
+        claims += ["gradient"] * bool(gradient or subject.framework == "torch")
+    lengths = list(tokens)
+    with Context(threads=1) as context:
+        calls = Calls(context, subject, step, gradient)
+        request = binding.oa_callable(
+            run=dict(binding.oa_callable._fields_)["run"](calls.run),
+            claims=text_bytes(",".join(claims), "claims"), arrays=3 if inputs == "qkv" else 1,
+            batch=batch, heads=heads, width=width,
+            tokens=(ctypes.c_long * len(lengths))(*lengths), lengths=len(lengths), seed=seed)
+        found = context.json_of("oa_callable_verify", context.handle, ctypes.byref(request),
+                                accept=(binding.OA_DISPROVED,))
+    return Proof(found["claims"])

@@ -84,7 +84,9 @@ enum oa_error oa_verify_foreign(oa_context *c, const struct oa_foreign_request *
                              .claims = r->claims ? r->claims : "deterministic,dtype,batch",
                              .arrays = strcmp(inputs, "qkv") == 0 ? 3 : 1,
                              .batch = 3,
-                             .heads = r->heads ? r->heads : 2,
+                             .heads = strcmp(inputs, "qkv") != 0 ? 1
+                                      : r->heads                 ? r->heads
+                                                                 : 2,
                              .width = r->width ? r->width : 16,
                              .tokens = tokens,
                              .seed = r->seed };

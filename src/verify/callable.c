@@ -3,6 +3,7 @@
  * and the results as text or JSON. */
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "decode/characters.h"
 #include "print/print.h"
 #include "verify/callable_checks.h"
 
@@ -210,19 +211,31 @@ static void print_claims(const struct oa_claim_check *s, int count, int failed, 
     for (int i = 0, shown = 0; i < count; i++) {
         if (!claim_holds(&s[i]))
             oa_text_printf(out, "%s%s: %s\n", shown++ ? "" : "\nFailures\n", s[i].claim->name,
-                           s[i].where);
+                           s[i].where[0] ? s[i].where : "no check was made");
     }
     oa_text_printf(out, "\n%d claims, %ld calls: %d hold, %d failed\n", count, calls,
                    count - failed, failed);
 }
 
+/* A text of the user, in which bytes that are not UTF-8 become U+FFFD. */
+static json_t *text_value(oa_context *c, const char *text)
+{
+    struct oa_text clean;
+    oa_text_init(&clean, c);
+    oa_characters_text(text, strlen(text), &clean);
+    json_t *value = json_string(clean.s ? clean.s : "");
+    oa_text_free(&clean);
+    return value;
+}
+
 static json_t *claim_object(const struct oa_claim_check *s)
 {
     bool holds = claim_holds(s);
-    return json_pack("{s:s, s:b, s:I, s:o, s:o, s:o}", "claim", s->claim->name, "passed", holds,
-                     "calls", (json_int_t)(s->list[0].count + s->list[1].count), "error",
+    return json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:o}", "claim", s->claim->name, "sentence",
+                     s->claim->sentence, "passed", holds, "calls",
+                     (json_int_t)(s->list[0].count + s->list[1].count), "error",
                      oa_json_number(s->error), "bound", oa_json_number(s->bound), "where",
-                     json_string(s->where[0] ? s->where : "no check was made"));
+                     text_value(s->context, s->where[0] ? s->where : "no check was made"));
 }
 
 static void write_claims(const struct oa_callable *f, const struct oa_claim_check *s, int count,
@@ -234,9 +247,10 @@ static void write_claims(const struct oa_callable *f, const struct oa_claim_chec
         if (!claim_holds(&s[i]))
             oa_json_append(s->context, failures, claim_object(&s[i]));
     }
-    json_t *all =
-        json_pack("{s:s?, s:i, s:i, s:i, s:o, s:o}", "foreign", f->title, "checks", count, "passed",
-                  count - failed, "failed", failed, "claims", claims, "failures", failures);
+    json_t *all = json_pack("{s:o, s:i, s:i, s:i, s:o, s:o}", "foreign",
+                            f->title ? text_value(s->context, f->title) : json_null(), "checks",
+                            count, "passed", count - failed, "failed", failed, "claims", claims,
+                            "failures", failures);
     if (all)
         oa_json_text(all, out);
     else

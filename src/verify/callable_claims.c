@@ -232,6 +232,10 @@ static void check_batch(struct oa_claim_check *s)
 static void causal_case(struct oa_claim_check *s, const struct oa_callable_call *call, double bound)
 {
     const struct oa_callable_call *whole = oa_claim_call(s, call, 0);
+    if (s->judging) {
+        struct difference itself = difference_of(whole, whole, 0, 1, NULL);
+        is_finite(s, &itself, bound);
+    }
     for (int loud = 0; loud < 2; loud++) {
         for (long first = 1; first < call->tokens; first++) {
             struct oa_callable_call other = changed(s, call, first, loud ? LOUD : 1);
@@ -244,8 +248,6 @@ static void causal_case(struct oa_claim_check *s, const struct oa_callable_call 
                               d.row, first, loud ? ", if these are large" : "");
         }
     }
-    if (call->tokens == 1 && s->judging)
-        oa_claim_note(s, isfinite(whole->y[0]) ? 0 : INFINITY, bound, "a result is not finite");
 }
 
 static void check_causal(struct oa_claim_check *s)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+# verify --foreign: this program's own layers as the foreign command, right and with mistakes; results that are missing,
+# of another shape or type, not finite; commands that fail, hang, or cannot be run; Ctrl-C.
+. "$2/tests/cli/common"
+
+# attention: what docs/foreign.md has as its shell example. $words: further words of attend; $spoil: run on OUT.
+cat >attention <<'END'
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $(head -c 400 "$1") in *'"F64"'*) precision=f64 ;; *) precision=f32 ;; esac
+    case $(head -c 400 "$1") in *'"steps"'*) steps=--steps ;; *) steps= ;; esac
+    "$orthant" attend "$spec" --heads 2 --precision $precision $steps $words --threads 1 --quiet --in "$1" --out "$2" || exit
+    eval "$spoil"
+    shift 2
+done
+END
+spec=softmax words=--causal spoil=
+export orthant spec words spoil
+few="--tokens 2,5 --threads 1 --quiet"
+
+expect 0 verify --foreign "sh attention" $few --claims deterministic,dtype,batch,gradient,causal,padding,decoding
+for claim in deterministic dtype batch gradient causal padding decoding; do
+    says out "^$claim  .* pass "
+done
+says out '7 claims, .* calls: 7 hold, 0 failed'
+[ -z "$(find . "${TMPDIR:-/tmp}" -maxdepth 1 -name 'orthant-verify-*' -newer attention)" ] || fail "files were left"
+
+# Each number of the JSON: calls are 2 precisions of 1 + 1 + 2 lengths; the files are those of the calls.
+expect 0 verify --foreign "sh attention" --tokens 2 --threads 1 --quiet --json --keep files
+json out
+says out '"claim": "deterministic"'
+[ "$(grep -c '"calls": 6,' out)" = 1 ] || fail "deterministic has not 2 × 3 calls"
+[ "$(grep -c '"calls": 8,' out)" = 1 ] || fail "batch has not 2 × 4 calls"
+[ "$(grep -c '"calls": 2,' out)" = 1 ] || fail "dtype has not 2 calls"
+says out '"foreign": "sh attention"'
+says out '"passed": 3,'
+says out '"failed": 0,'
+says out '"bound": 1e-0*9,'
+[ "$(ls files | grep -c 'in.safetensors')" = 16 ] && [ "$(ls files | grep -c 'out.safetensors')" = 16 ] ||
+    fail "--keep has not the 16 calls"
+case $(head -c 300 files/dtype-0001.in.safetensors 2>/dev/null; head -c 300 files/dtype-*7.in.safetensors) in
+*'"claim":"dtype"'*'"mode":"whole"'* | *'"mode":"whole"'*'"claim":"dtype"'*) ;;
+*) fail "the metadata of a request are not there" ;;
+esac
+
+# Mistakes, each found by its claim alone.
+found() { # CLAIM PATTERN
+    expect 5 verify --foreign "sh attention" $few --claims "$1" --json
+    says out '"failed": 1,'
+    says out "\"where\": \"$2"
+    says err '1 of 1 claims failed'
+}
+words= && found causal 'row 0 changes with the tokens from 1 on'
+words= && expect 0 verify --foreign "sh attention" $few --claims permutation
+words=--causal && found permutation 'row . does not move with its token'
+spec=alibi && [ "$("$orthant" list | grep -c '^alibi')" = 0 ] || found permutation 'row . does not move'
+spec=softmax
+spoil='cp "$1" "$2"' && found batch 'batch-0001.out.safetensors: tensor y is missing'
+spoil='rm "$2"' && found batch '.*batch-0001.out.safetensors'
+spoil='printf nothing >"$2"' && found batch '.*batch-0001.out.safetensors'
+spoil='exit 3' && found dtype 'sh attention ended with exit status 3'
+spoil='echo "KeyError: y"; kill -9 $$' && found dtype 'sh attention was ended by signal 9; its last line: KeyError: y'
+# The result of the first call under the name of every call: of another shape, and the same for other tokens.
+spoil='[ -f first ] || cp "$2" first; cp first "$2"'
+found dtype 'dtype-0003.out.safetensors: tensor y is \[3, 2, 16\]; give \[3, 5, 16\]'
+rm -f first
+spoil='cat "$2" | tr "\\000" "\\377" >"$2.x"; true'
+spoil='case $precision in f64) "$orthant" attend softmax --heads 2 --causal --precision f32 --quiet --in "$1" --out "$2" ;; esac'
+found dtype 'float64 gives a result of float32'
+spoil=
+
+# What ends the verification at once.
+expect 1 verify --foreign ./no-such-command $few
+says err 'no-such-command ended with exit status 127: .*not found'
+expect 1 verify --foreign 'sleep 1000; true' $few --timeout 1
+says err 'did not end within 1 seconds and was stopped; allow more with --timeout'
+pgrep -f '^sleep 1000$' >/dev/null 2>&1 && fail "the process group was left running" || true
+expect 2 verify --foreign "sh attention" --claims leak
+says err "there is no claim 'leak'; choose from"
+expect 2 verify --foreign "sh attention" --claims batch,batch
+says err 'named twice'
+expect 2 verify --foreign "sh attention" --tokens 2,x
+says err "give up to 16 lengths"
+expect 2 verify --foreign "sh attention" --inputs kqv
+says err 'give x or qkv'
+expect 2 verify --foreign "sh attention" softmax
+expect 2 verify --foreign "sh attention" --quick
+expect 2 verify --claims batch
+says err 'it needs --foreign'
+expect 1 verify --foreign "sh attention" --claims pure
+says err "no claim 'pure'"
+
+# Ctrl-C ends the command too.
+"$orthant" verify --foreign 'sleep 1001; true' $few >out 2>err &
+pid=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do pgrep -f '^sleep 1001$' >/dev/null 2>&1 && break || sleep 0.2; done
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status = 130 ] || fail "Ctrl-C ended with $status"
+pgrep -f '^sleep 1001$' >/dev/null 2>&1 && fail "Ctrl-C left the command running" || true
