@@ -191,10 +191,10 @@ def verify_callable(f: Callable[..., Any], claims: Union[str, Sequence[str], Non
     width / heads]; its result (the first of a tuple) has the shape of x or v. For the claim
     "padding" it is called with lengths= int32 [batch]. An nn.Module is copied, set to eval() and
     run in float32 and float64.
-    claims: pure, deterministic, dtype, batch, gradient, causal, padding, permutation, decoding;
-    None: pure, deterministic, dtype, batch, with a step decoding, and where f
-    is of PyTorch or a gradient is given, gradient. "causal", "padding" and "permutation" are only
-    checked when named: not every attention claims them.
+    claims: pure, deterministic, dtype, batch, gradient, causal, padding, permutation, average,
+    decoding. None: pure, deterministic, dtype, batch, with a step decoding, and where f is of
+    PyTorch or a gradient is given, gradient. The others are only checked when named: not every
+    attention claims them. "average" is about q, k and v.
     step(x_t, state) → (y_t, state), or (q_t, k_t, v_t, state): the next token, state None at first.
     gradient(x, dy) → dx, or (q, k, v, dy) → (dq, dk, dv): of functions of NumPy.
     """

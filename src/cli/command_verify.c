@@ -44,7 +44,7 @@ static const struct flag flags[] = {
               "of tensors to read and to write" },
     { "claims", "LIST",
       .help = "claims about it, separated by commas: deterministic, dtype, batch, "
-              "gradient, causal, padding, permutation, decoding",
+              "gradient, causal, padding, permutation, average, decoding",
       .fallback = "deterministic,dtype,batch" },
     { "inputs", "NAME", .help = "its tensors: x, or q, k and v of every head", .fallback = "x",
       .words = "x|qkv" },

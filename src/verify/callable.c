@@ -158,7 +158,8 @@ static enum oa_error read_claims(oa_context *c, const char *list, const struct o
 
 const char *oa_claim_names(void)
 {
-    return "pure, deterministic, dtype, batch, gradient, causal, padding, permutation, decoding";
+    return "pure, deterministic, dtype, batch, gradient, causal, padding, permutation, average, "
+           "decoding";
 }
 
 static enum oa_error check_form(oa_context *c, const struct oa_callable *f)
@@ -289,8 +290,11 @@ enum oa_error oa_callable_verify(oa_context *c, const struct oa_callable *f,
     bool causal = false;
     OA_TRY(check_form(c, f));
     OA_TRY(read_claims(c, f->claims, claim, CLAIMS, &count));
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         causal |= claim[i]->causal;
+        if (f->arrays == 1 && strcmp(claim[i]->name, "average") == 0)
+            return oa_fail(c, OA_UNSUPPORTED, "the claim average is about inputs qkv, not x");
+    }
     enum oa_error e = OA_OK;
     for (; begun < count && e == OA_OK; begun++) {
         struct oa_claim_check *s = &check[begun];

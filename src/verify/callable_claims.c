@@ -343,6 +343,31 @@ static void check_permutation(struct oa_claim_check *s)
     each_case(s, permutation_case);
 }
 
+/* All values of a head are equal: an average of them is that value. */
+static void average_case(struct oa_claim_check *s, const struct oa_callable_call *call,
+                         double bound)
+{
+    struct oa_callable_call flat = *call;
+    size_t count = oa_call_elements(call), row = (size_t)call->width,
+           head = row * (size_t)call->tokens;
+    double *to = oa_arena_take(&s->arena, count * sizeof *to);
+    for (size_t i = 0; to && i < count; i++)
+        to[i] = call->input[2][i - i % head + i % row];
+    flat.input[2] = to;
+    const struct oa_callable_call *done = oa_claim_call(s, &flat, 0);
+    if (!s->judging)
+        return;
+    struct oa_callable_call values = flat;
+    values.y = to;
+    struct difference d = difference_of(done, &values, 0, call->tokens, NULL);
+    oa_claim_note(s, d.error, bound, "row %ld is not the value that all of its keys have", d.row);
+}
+
+static void check_average(struct oa_claim_check *s)
+{
+    each_case(s, average_case);
+}
+
 static void decoding_case(struct oa_claim_check *s, const struct oa_callable_call *call,
                           double bound)
 {
@@ -427,6 +452,7 @@ const struct oa_claim oa_claims[] = {
     { "causal", "no row depends on later tokens", true, check_causal },
     { "padding", "rows are those of the sequence without its padding", false, check_padding },
     { "permutation", "permuted tokens give permuted rows", false, check_permutation },
+    { "average", "rows are averages of the values: weights sum to 1", false, check_average },
     { "decoding", "token by token gives the rows of the whole sequence", true, check_decoding },
 };
 const int oa_claim_count = sizeof oa_claims / sizeof oa_claims[0];
