@@ -162,7 +162,7 @@ const char *oa_claim_names(void)
            "decoding";
 }
 
-static enum oa_error check_form(oa_context *c, const struct oa_callable *f)
+static enum oa_error check_callable(oa_context *c, const struct oa_callable *f)
 {
     if (f->arrays != 1 && f->arrays != 3)
         return oa_fail(c, OA_ARGUMENT, "there are %d input tensors; give 1 (x) or 3 (q, k, v)",
@@ -189,6 +189,12 @@ static const struct oa_column columns[] = { { .title = "claim" },
                                             { .title = "" },
                                             { .title = "what was found", .shorten = true } };
 
+/* Where the largest error is, or why there is none; "" where it is 0. */
+static const char *where_text(const struct oa_claim_check *s)
+{
+    return s->worst < 0 ? "no check was made" : s->worst == 0 ? "" : s->where;
+}
+
 static void print_claims(const struct oa_claim_check *s, int count, int failed, int width,
                          struct oa_text *out)
 {
@@ -212,14 +218,14 @@ static void print_claims(const struct oa_claim_check *s, int count, int failed, 
     for (int i = 0, shown = 0; i < count; i++) {
         if (!claim_holds(&s[i]))
             oa_text_printf(out, "%s%s: %s\n", shown++ ? "" : "\nFailures\n", s[i].claim->name,
-                           s[i].where[0] ? s[i].where : "no check was made");
+                           where_text(&s[i]));
     }
-    oa_text_printf(out, "\n%d claims, %ld calls: %d hold, %d failed\n", count, calls,
+    oa_text_printf(out, "\n%d claims, %ld calls: %d passed, %d failed\n", count, calls,
                    count - failed, failed);
 }
 
 /* A text of the user, in which bytes that are not UTF-8 become U+FFFD. */
-static json_t *text_value(oa_context *c, const char *text)
+static json_t *safe_string(oa_context *c, const char *text)
 {
     struct oa_text clean;
     oa_text_init(&clean, c);
@@ -236,7 +242,7 @@ static json_t *claim_object(const struct oa_claim_check *s)
                      s->claim->sentence, "passed", holds, "calls",
                      (json_int_t)(s->list[0].count + s->list[1].count), "error",
                      oa_json_number(s->error), "bound", oa_json_number(s->bound), "where",
-                     text_value(s->context, s->where[0] ? s->where : "no check was made"));
+                     safe_string(s->context, where_text(s)));
 }
 
 static void write_claims(const struct oa_callable *f, const struct oa_claim_check *s, int count,
@@ -249,7 +255,7 @@ static void write_claims(const struct oa_callable *f, const struct oa_claim_chec
             oa_json_append(s->context, failures, claim_object(&s[i]));
     }
     json_t *all = json_pack("{s:o, s:i, s:i, s:i, s:o, s:o}", "foreign",
-                            f->title ? text_value(s->context, f->title) : json_null(), "checks",
+                            f->title ? safe_string(s->context, f->title) : json_null(), "checks",
                             count, "passed", count - failed, "failed", failed, "claims", claims,
                             "failures", failures);
     if (all)
@@ -288,7 +294,7 @@ enum oa_error oa_callable_verify(oa_context *c, const struct oa_callable *f,
     struct oa_claim_check check[CLAIMS];
     int count, begun = 0;
     bool causal = false;
-    OA_TRY(check_form(c, f));
+    OA_TRY(check_callable(c, f));
     OA_TRY(read_claims(c, f->claims, claim, CLAIMS, &count));
     for (int i = 0; i < count; i++) {
         causal |= claim[i]->causal;

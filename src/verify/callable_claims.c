@@ -84,7 +84,7 @@ static struct oa_callable_call changed(struct oa_claim_check *s, const struct oa
 
 /* ---- comparing ---- */
 
-struct difference {
+struct row_difference {
     double error; /* relative to the largest element; infinite: not comparable */
     long row;
     bool finite; /* the expected value is */
@@ -93,11 +93,11 @@ struct difference {
 
 /* y of the first `count` tokens of `found` and of `expected`, of which sequence b is sequence 0 of
  * `found`. order: NULL, or of each token of `found` the one of `expected`. */
-static struct difference difference_of(const struct oa_callable_call *found,
-                                       const struct oa_callable_call *expected, long b, long count,
-                                       const long *order)
+static struct row_difference compare_rows(const struct oa_callable_call *found,
+                                          const struct oa_callable_call *expected, long b,
+                                          long count, const long *order)
 {
-    struct difference d = { .error = -1, .finite = true, .name = expected->name };
+    struct row_difference d = { .error = -1, .finite = true, .name = expected->name };
     double size = 1e-6;
     for (int pass = 0; pass < 2; pass++) {
         for (long i = 0; i < found->batch * found->heads * count * found->width; i++) {
@@ -111,8 +111,8 @@ static struct difference difference_of(const struct oa_callable_call *found,
             if (pass == 0) {
                 size = isfinite(want) ? fmax(size, fabs(want)) : size;
             } else if (isnan(apart) || apart > d.error) {
-                d = (struct difference){ isnan(apart) ? INFINITY : apart, t, isfinite(want),
-                                         d.name };
+                d = (struct row_difference){ isnan(apart) ? INFINITY : apart, t, isfinite(want),
+                                             d.name };
                 if (isinf(d.error))
                     return d;
             }
@@ -122,7 +122,7 @@ static struct difference difference_of(const struct oa_callable_call *found,
 }
 
 /* Is it comparable? Otherwise notes that the expected result is not finite. */
-static bool is_finite(struct oa_claim_check *s, const struct difference *d, double bound)
+static bool is_finite(struct oa_claim_check *s, const struct row_difference *d, double bound)
 {
     if (!d->finite)
         oa_claim_note(s, INFINITY, bound, "a result is not finite, in row %ld%s%s", d->row,
@@ -168,7 +168,7 @@ static void deterministic_case(struct oa_claim_check *s, const struct oa_callabl
     size_t bytes = oa_call_elements(call) * sizeof(double);
     if (!s->judging)
         return;
-    struct difference d = difference_of(first, first, 0, first->tokens, NULL);
+    struct row_difference d = compare_rows(first, first, 0, first->tokens, NULL);
     if (!is_finite(s, &d, bound))
         return;
     oa_claim_note(s, memcmp(first->y, again->y, bytes) != 0, 0.5,
@@ -201,7 +201,7 @@ static void check_dtype(struct oa_claim_check *s)
             continue;
         note_type(s, coarse);
         note_type(s, fine);
-        struct difference d = difference_of(coarse, fine, 0, call.tokens, NULL);
+        struct row_difference d = compare_rows(coarse, fine, 0, call.tokens, NULL);
         if (is_finite(s, &d, MIXED_BOUND))
             oa_claim_note(s, d.error, MIXED_BOUND, "row %ld in float32 is not that in float64",
                           d.row);
@@ -216,7 +216,7 @@ static void batch_case(struct oa_claim_check *s, const struct oa_callable_call *
         const struct oa_callable_call *alone = oa_claim_call(s, &one, 0);
         if (!s->judging)
             continue;
-        struct difference d = difference_of(alone, whole, b, call->tokens, NULL);
+        struct row_difference d = compare_rows(alone, whole, b, call->tokens, NULL);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound,
                           "row %ld of sequence %ld of %ld differs alone and in a batch", d.row, b,
@@ -233,7 +233,7 @@ static void causal_case(struct oa_claim_check *s, const struct oa_callable_call 
 {
     const struct oa_callable_call *whole = oa_claim_call(s, call, 0);
     if (s->judging) {
-        struct difference itself = difference_of(whole, whole, 0, 1, NULL);
+        struct row_difference itself = compare_rows(whole, whole, 0, 1, NULL);
         is_finite(s, &itself, bound);
     }
     for (int loud = 0; loud < 2; loud++) {
@@ -242,7 +242,7 @@ static void causal_case(struct oa_claim_check *s, const struct oa_callable_call 
             const struct oa_callable_call *done = oa_claim_call(s, &other, 0);
             if (!s->judging)
                 continue;
-            struct difference d = difference_of(done, whole, 0, first, NULL);
+            struct row_difference d = compare_rows(done, whole, 0, first, NULL);
             if (is_finite(s, &d, bound))
                 oa_claim_note(s, d.error, bound, "row %ld changes with the tokens from %ld on%s",
                               d.row, first, loud ? ", if these are large" : "");
@@ -265,7 +265,7 @@ static void check_padded_sequence(struct oa_claim_check *s, const struct oa_call
     one.lengths = cut.lengths = call->lengths + b;
     const struct oa_callable_call *alone = oa_claim_call(s, &cut, 0);
     if (s->judging) {
-        struct difference d = difference_of(alone, whole, b, n, NULL);
+        struct row_difference d = compare_rows(alone, whole, b, n, NULL);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound,
                           "row %ld of a sequence of %ld tokens padded to %ld is not that without "
@@ -277,7 +277,7 @@ static void check_padded_sequence(struct oa_claim_check *s, const struct oa_call
         const struct oa_callable_call *done = oa_claim_call(s, &other, 0);
         if (!s->judging)
             continue;
-        struct difference d = difference_of(done, alone, 0, n, NULL);
+        struct row_difference d = compare_rows(done, alone, 0, n, NULL);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound,
                           "row %ld of a sequence of %ld tokens padded to %ld changes with the "
@@ -332,7 +332,7 @@ static void permutation_case(struct oa_claim_check *s, const struct oa_callable_
         struct oa_callable_call part = *done;
         part.batch = 1;
         part.y += (size_t)b * count / (size_t)call->batch;
-        struct difference d = difference_of(&part, whole, b, call->tokens, order);
+        struct row_difference d = compare_rows(&part, whole, b, call->tokens, order);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound, "row %ld does not move with its token", d.row);
     }
@@ -359,7 +359,7 @@ static void average_case(struct oa_claim_check *s, const struct oa_callable_call
         return;
     struct oa_callable_call values = flat;
     values.y = to;
-    struct difference d = difference_of(done, &values, 0, call->tokens, NULL);
+    struct row_difference d = compare_rows(done, &values, 0, call->tokens, NULL);
     oa_claim_note(s, d.error, bound, "row %ld is not the value that all of its keys have", d.row);
 }
 
@@ -377,7 +377,7 @@ static void decoding_case(struct oa_claim_check *s, const struct oa_callable_cal
                                   *done = oa_claim_call(s, &steps, 1);
     if (!s->judging)
         return;
-    struct difference d = difference_of(done, whole, 0, call->tokens, NULL);
+    struct row_difference d = compare_rows(done, whole, 0, call->tokens, NULL);
     if (is_finite(s, &d, bound))
         oa_claim_note(s, d.error, bound,
                       "token %ld of %ld decoded is not its row of the whole sequence", d.row,

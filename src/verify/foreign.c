@@ -81,8 +81,8 @@ static void print_shape(int dims, const long *dim, char *out, size_t size)
         n += (size_t)snprintf(out + n, size - n, i ? ", %ld" : "%ld", dim[i]);
 }
 
-static void read_tensor(const struct oa_tensors *file, const char *name,
-                        struct oa_callable_call *call, double *to)
+static void read_foreign_tensor(const struct oa_tensors *file, const char *name,
+                                struct oa_callable_call *call, double *to)
 {
     const struct oa_array *t = oa_tensors_find(file, name);
     struct oa_array want = { 0 };
@@ -124,12 +124,12 @@ static void read_result(oa_context *c, const char *path, struct oa_callable_call
         return;
     }
     if (call->mode != OA_CALL_GRADIENT) {
-        read_tensor(file, "y", call, call->y);
+        read_foreign_tensor(file, "y", call, call->y);
     } else {
         for (int i = 0; i < call->arrays && !call->why[0]; i++) {
             char name[16];
             snprintf(name, sizeof name, "grad.%s", input_names[call->arrays == 3][i]);
-            read_tensor(file, name, call, call->slope[i]);
+            read_foreign_tensor(file, name, call, call->slope[i]);
         }
         for (int i = 0; i < call->arrays && !call->why[0]; i++) {
             for (size_t k = 0; k < oa_call_elements(call) && !call->why[0]; k++) {
@@ -171,8 +171,9 @@ static enum oa_error judge_status(const struct oa_foreign *f, int status, const 
     if (code == 0)
         return OA_OK;
     last_line(f->context, log, line, sizeof line);
-    if (WIFSIGNALED(status))
-        snprintf(what, sizeof what, "was ended by signal %d", WTERMSIG(status));
+    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : code > 128 ? code - 128 : 0; /* sh's */
+    if (signal)
+        snprintf(what, sizeof what, "was ended by signal %d", signal);
     else
         snprintf(what, sizeof what, "ended with exit status %d", code);
     if (code == 126 || code == 127)

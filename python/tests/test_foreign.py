@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""'orthant verify --foreign' with the examples of docs/foreign.md, and against verify_callable."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import orthant
+import support
+
+EXAMPLES = os.path.join(support.SOURCE, "examples")
+
+
+def foreign(command, claims, *words, code=0):
+    run = subprocess.run([support.PROGRAM, "verify", "--foreign", command, "--claims", claims,
+                          "--tokens", "2,5", "--quiet", "--json", *words], capture_output=True,
+                         text=True, env={**os.environ, "PATH": os.path.dirname(support.PROGRAM)
+                                         + os.pathsep + os.environ["PATH"]})
+    assert run.returncode == code, run
+    return json.loads(run.stdout)
+
+
+class Foreign(unittest.TestCase):
+    def test_the_example_in_python(self):
+        command = "%s %s/foreign_attention.py" % (sys.executable, EXAMPLES)
+        found = foreign(command, "deterministic,dtype,batch,causal,padding,average",
+                        "--inputs", "qkv")
+        self.assertEqual((found["passed"], found["failed"]), (6, 0), found)
+        self.assertEqual(foreign(command, "permutation", "--inputs", "qkv")["passed"], 1)
+        found = foreign(command, "permutation,causal", "--inputs", "qkv", code=5)
+        self.assertEqual([f["claim"] for f in found["failures"]], ["permutation"])
+        found = foreign(command, "decoding,gradient", "--inputs", "qkv", code=5)
+        self.assertRegex(found["claims"][1]["where"], "tensor grad.q is missing")
+
+    def test_the_example_of_the_shell(self):
+        found = foreign("sh %s/foreign_attention.sh" % EXAMPLES, "causal,decoding,gradient")
+        self.assertEqual(found["failed"], 0, found)
+
+    def test_python_finds_the_same_errors(self):
+        """The same attention as a command and as a function: the same calls and numbers."""
+        script = """
+import sys, numpy as np
+sys.path.insert(0, %r)
+sys.argv, files = sys.argv[:1], sys.argv[1:]
+import foreign_attention as f
+for request, answer in zip(files[::2], files[1::2]):
+    f.write(answer, np.cumsum(f.read(request)[1]["x"][..., ::-1, :], -2))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "f.py")
+            with open(path, "w") as file:
+                file.write(script % EXAMPLES)
+            found = foreign("%s %s" % (sys.executable, path), "dtype,causal,permutation,batch",
+                            code=5)
+        proof = orthant.verify_callable(lambda x: np.cumsum(x[..., ::-1, :], -2),
+                                        ["dtype", "causal", "permutation", "batch"], tokens=(2, 5))
+        self.assertEqual(found["claims"], proof.checks)
+        self.assertEqual([c["claim"] for c in proof.failures], ["causal", "permutation"])
+
+    def test_a_result_that_is_not_finite_is_named(self):
+        found = foreign("sh -c 'for f; do :; done; exec %s -c \"import sys; sys.argv, files = "
+                        "sys.argv[:1], sys.argv[1:]; sys.path.insert(0, \\\"%s\\\"); import "
+                        "foreign_attention as f; [f.write(o, f.read(i)[1][\\\"x\\\"] * float("
+                        "\\\"nan\\\")) for i, o in zip(files[::2], files[1::2])]\" \"$@\"' sh"
+                        % (sys.executable, EXAMPLES), "batch", code=5)
+        self.assertRegex(found["claims"][0]["where"],
+                         r"not finite, in row 0 of y in batch-0001.out.safetensors")
+
+
+if __name__ == "__main__":
+    unittest.main()
