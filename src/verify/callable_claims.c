@@ -66,8 +66,9 @@ static struct oa_callable_call one_sequence(struct oa_claim_check *s,
 }
 
 /* The same with other tokens from `first` on. */
-static struct oa_callable_call changed(struct oa_claim_check *s, const struct oa_callable_call *all,
-                                       long first, double factor)
+static struct oa_callable_call replace_tokens(struct oa_claim_check *s,
+                                              const struct oa_callable_call *all, long first,
+                                              double factor)
 {
     struct oa_callable_call call = *all;
     size_t count = oa_call_elements(all), row = (size_t)all->width;
@@ -93,9 +94,9 @@ struct row_difference {
 
 /* y of the first `count` tokens of `found` and of `expected`, of which sequence b is sequence 0 of
  * `found`. order: NULL, or of each token of `found` the one of `expected`. */
-static struct row_difference compare_rows(const struct oa_callable_call *found,
-                                          const struct oa_callable_call *expected, long b,
-                                          long count, const long *order)
+static struct row_difference largest_row_error(const struct oa_callable_call *found,
+                                               const struct oa_callable_call *expected, long b,
+                                               long count, const long *order)
 {
     struct row_difference d = { .error = -1, .finite = true, .name = expected->name };
     double size = 1e-6;
@@ -168,7 +169,7 @@ static void deterministic_case(struct oa_claim_check *s, const struct oa_callabl
     size_t bytes = oa_call_elements(call) * sizeof(double);
     if (!s->judging)
         return;
-    struct row_difference d = compare_rows(first, first, 0, first->tokens, NULL);
+    struct row_difference d = largest_row_error(first, first, 0, first->tokens, NULL);
     if (!is_finite(s, &d, bound))
         return;
     oa_claim_note(s, memcmp(first->y, again->y, bytes) != 0, 0.5,
@@ -201,7 +202,7 @@ static void check_dtype(struct oa_claim_check *s)
             continue;
         note_type(s, coarse);
         note_type(s, fine);
-        struct row_difference d = compare_rows(coarse, fine, 0, call.tokens, NULL);
+        struct row_difference d = largest_row_error(coarse, fine, 0, call.tokens, NULL);
         if (is_finite(s, &d, MIXED_BOUND))
             oa_claim_note(s, d.error, MIXED_BOUND, "row %ld in float32 is not that in float64",
                           d.row);
@@ -216,7 +217,7 @@ static void batch_case(struct oa_claim_check *s, const struct oa_callable_call *
         const struct oa_callable_call *alone = oa_claim_call(s, &one, 0);
         if (!s->judging)
             continue;
-        struct row_difference d = compare_rows(alone, whole, b, call->tokens, NULL);
+        struct row_difference d = largest_row_error(alone, whole, b, call->tokens, NULL);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound,
                           "row %ld of sequence %ld of %ld differs alone and in a batch", d.row, b,
@@ -233,16 +234,16 @@ static void causal_case(struct oa_claim_check *s, const struct oa_callable_call 
 {
     const struct oa_callable_call *whole = oa_claim_call(s, call, 0);
     if (s->judging) {
-        struct row_difference itself = compare_rows(whole, whole, 0, 1, NULL);
+        struct row_difference itself = largest_row_error(whole, whole, 0, 1, NULL);
         is_finite(s, &itself, bound);
     }
     for (int loud = 0; loud < 2; loud++) {
         for (long first = 1; first < call->tokens; first++) {
-            struct oa_callable_call other = changed(s, call, first, loud ? LOUD : 1);
+            struct oa_callable_call other = replace_tokens(s, call, first, loud ? LOUD : 1);
             const struct oa_callable_call *done = oa_claim_call(s, &other, 0);
             if (!s->judging)
                 continue;
-            struct row_difference d = compare_rows(done, whole, 0, first, NULL);
+            struct row_difference d = largest_row_error(done, whole, 0, first, NULL);
             if (is_finite(s, &d, bound))
                 oa_claim_note(s, d.error, bound, "row %ld changes with the tokens from %ld on%s",
                               d.row, first, loud ? ", if these are large" : "");
@@ -265,7 +266,7 @@ static void check_padded_sequence(struct oa_claim_check *s, const struct oa_call
     one.lengths = cut.lengths = call->lengths + b;
     const struct oa_callable_call *alone = oa_claim_call(s, &cut, 0);
     if (s->judging) {
-        struct row_difference d = compare_rows(alone, whole, b, n, NULL);
+        struct row_difference d = largest_row_error(alone, whole, b, n, NULL);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound,
                           "row %ld of a sequence of %ld tokens padded to %ld is not that without "
@@ -273,11 +274,11 @@ static void check_padded_sequence(struct oa_claim_check *s, const struct oa_call
                           d.row, n, call->tokens);
     }
     for (int loud = 0; loud < 2; loud++) {
-        struct oa_callable_call other = changed(s, &one, n, loud ? LOUD : 1);
+        struct oa_callable_call other = replace_tokens(s, &one, n, loud ? LOUD : 1);
         const struct oa_callable_call *done = oa_claim_call(s, &other, 0);
         if (!s->judging)
             continue;
-        struct row_difference d = compare_rows(done, alone, 0, n, NULL);
+        struct row_difference d = largest_row_error(done, alone, 0, n, NULL);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound,
                           "row %ld of a sequence of %ld tokens padded to %ld changes with the "
@@ -332,7 +333,7 @@ static void permutation_case(struct oa_claim_check *s, const struct oa_callable_
         struct oa_callable_call part = *done;
         part.batch = 1;
         part.y += (size_t)b * count / (size_t)call->batch;
-        struct row_difference d = compare_rows(&part, whole, b, call->tokens, order);
+        struct row_difference d = largest_row_error(&part, whole, b, call->tokens, order);
         if (is_finite(s, &d, bound))
             oa_claim_note(s, d.error, bound, "row %ld does not move with its token", d.row);
     }
@@ -359,7 +360,7 @@ static void average_case(struct oa_claim_check *s, const struct oa_callable_call
         return;
     struct oa_callable_call values = flat;
     values.y = to;
-    struct row_difference d = compare_rows(done, &values, 0, call->tokens, NULL);
+    struct row_difference d = largest_row_error(done, &values, 0, call->tokens, NULL);
     oa_claim_note(s, d.error, bound, "row %ld is not the value that all of its keys have", d.row);
 }
 
@@ -377,7 +378,7 @@ static void decoding_case(struct oa_claim_check *s, const struct oa_callable_cal
                                   *done = oa_claim_call(s, &steps, 1);
     if (!s->judging)
         return;
-    struct row_difference d = compare_rows(done, whole, 0, call->tokens, NULL);
+    struct row_difference d = largest_row_error(done, whole, 0, call->tokens, NULL);
     if (is_finite(s, &d, bound))
         oa_claim_note(s, d.error, bound,
                       "token %ld of %ld decoded is not its row of the whole sequence", d.row,
