@@ -38,6 +38,20 @@ class Foreign(unittest.TestCase):
     def test_the_example_of_the_shell(self):
         found = foreign("sh %s/foreign_attention.sh" % EXAMPLES, "causal,decoding,gradient")
         self.assertEqual(found["failed"], 0, found)
+        for claim in ("decoding", "causal", "permutation"):  # alone: causal is asked for, or not
+            self.assertEqual(foreign("sh %s/foreign_attention.sh" % EXAMPLES, claim)["passed"], 1)
+
+    def test_the_width_and_the_timeout_are_those_given(self):
+        with tempfile.TemporaryDirectory() as folder:
+            foreign("sh %s/foreign_attention.sh" % EXAMPLES, "batch", "--width", "6", "--keep",
+                    folder)
+            x = support.read_tensors(os.path.join(folder, "batch-0001.in.safetensors"))["x"]
+            other = tempfile.mkdtemp(dir=folder)
+            foreign("sh %s/foreign_attention.sh" % EXAMPLES, "batch", "--width", "6", "--keep",
+                    other, "--seed", "1")
+            y = support.read_tensors(os.path.join(other, "batch-0001.in.safetensors"))["x"]
+        self.assertEqual((x.shape, x.dtype), ((3, 2, 6), np.float64))
+        self.assertFalse(np.array_equal(x, y))
 
     def test_python_finds_the_same_errors(self):
         """The same attention as a command and as a function: the same calls and numbers."""

@@ -194,6 +194,50 @@ class Wrong(unittest.TestCase):
         self.assertIn("gradient", [c["claim"] for c in verify(good, inputs="qkv").checks])
 
 
+class Bounds(unittest.TestCase):
+    """An error of a known size holds just below the bound, and fails just above it."""
+
+    def test_errors_around_the_bounds(self):
+        def alone(x, e):
+            return x * x.dtype.type(1 + (e[x.dtype.type] if len(x) == 1 else 0))
+
+        def single(x, e):
+            return x * x.dtype.type(1 + (e if x.dtype == np.float32 else 0))
+
+        for f, claim, low, high in (
+                (alone, "batch", {np.float32: 1.8e-4, np.float64: 9e-10},
+                 {np.float32: 2.2e-4, np.float64: 0}),
+                (alone, "batch", {np.float32: 0, np.float64: 9e-10},
+                 {np.float32: 0, np.float64: 1.1e-9}),
+                (single, "dtype", 9e-4, 1.1e-3)):
+            self.assertTrue(verify(lambda x: f(x, low), claim), claim)
+            self.assertFalse(verify(lambda x: f(x, high), claim), claim)
+
+    def test_a_gradient_around_its_bound(self):
+        for e, holds in ((9e-6, True), (1.1e-5, False)):
+            proof = verify(lambda x: 100 * x, "gradient", gradient=lambda x, dy: 100 * (1 + e) * dy)
+            self.assertEqual(proof.passed, holds, proof)
+
+    def test_the_seed_chooses_the_arguments(self):
+        def drawn(seed):
+            seen = []
+            verify(lambda x: seen.append(x) or x, "pure", seed=seed)
+            return np.concatenate([x.ravel() for x in seen[1:]])  # the first is an example
+
+        self.assertTrue(np.array_equal(drawn(1), drawn(1)))
+        self.assertFalse(np.array_equal(drawn(1), drawn(2)))
+        self.assertAlmostEqual(drawn(1).std(), 1, delta=0.1)
+
+    def test_a_call_that_changes_is_noticed_in_a_second_run_too(self):
+        calls = []
+
+        def f(x):
+            calls.append(x.shape)
+            return x + (len(calls) > 17)  # 1 example and 2 calls of 8 cases
+
+        self.assertIn("two runs", verify(f, "deterministic").failures[0]["where"])
+
+
 class Results(unittest.TestCase):
     def failure(self, f, claim, **arguments):
         proof = orthant.verify_callable(f, [claim], **arguments)

@@ -92,6 +92,10 @@ says err "no claim 'pure'"
 expect 1 verify --foreign "sh attention" $few --claims average
 says err 'average is about inputs qkv'
 
+# What a command leaves running ends with it.
+expect 0 verify --foreign 'sleep 1002 & sh attention' $few --claims batch
+pgrep -f '^sleep 1002$' >/dev/null 2>&1 && fail "a process was left running" || true
+
 # Ctrl-C ends the command too.
 "$orthant" verify --foreign 'sleep 1001; true' $few >out 2>err &
 pid=$!
