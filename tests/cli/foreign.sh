@@ -72,9 +72,9 @@ spoil=
 # What ends the verification at once.
 expect 1 verify --foreign ./no-such-command $few
 says err 'no-such-command ended with exit status 127: .*not found'
-expect 1 verify --foreign 'sleep 1000; true' $few --timeout 1
+expect 1 verify --foreign "sleep 1000$$; true" $few --timeout 1
 says err 'did not end within 1 seconds and was stopped; allow more with --timeout'
-pgrep -f '^sleep 1000$' >/dev/null 2>&1 && fail "the process group was left running" || true
+pgrep -f "^sleep 1000$$\$" >/dev/null 2>&1 && fail "the process group was left running" || true
 expect 2 verify --foreign "sh attention" --claims leak
 says err "there is no claim 'leak'; choose from"
 expect 2 verify --foreign "sh attention" --claims batch,batch
@@ -93,15 +93,15 @@ expect 1 verify --foreign "sh attention" $few --claims average
 says err 'average is about inputs qkv'
 
 # What a command leaves running ends with it.
-expect 0 verify --foreign 'sleep 1002 & sh attention' $few --claims batch
-pgrep -f '^sleep 1002$' >/dev/null 2>&1 && fail "a process was left running" || true
+expect 0 verify --foreign "sleep 1002$$ & sh attention" $few --claims batch
+pgrep -f "^sleep 1002$$\$" >/dev/null 2>&1 && fail "a process was left running" || true
 
 # Ctrl-C ends the command too.
-"$orthant" verify --foreign 'sleep 1001; true' $few >out 2>err &
+"$orthant" verify --foreign "sleep 1001$$; true" $few >out 2>err &
 pid=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do pgrep -f '^sleep 1001$' >/dev/null 2>&1 && break || sleep 0.2; done
+for i in 1 2 3 4 5 6 7 8 9 10; do pgrep -f "^sleep 1001$$\$" >/dev/null 2>&1 && break || sleep 0.2; done
 kill -INT $pid
 status=0
 wait $pid || status=$?
 [ $status = 130 ] || fail "Ctrl-C ended with $status"
-pgrep -f '^sleep 1001$' >/dev/null 2>&1 && fail "Ctrl-C left the command running" || true
+pgrep -f "^sleep 1001$$\$" >/dev/null 2>&1 && fail "Ctrl-C left the command running" || true
