@@ -880,6 +880,7 @@ FUNCTIONS = {
         c_void_p,
         c_char_p,
         c_char_p,
+        c_char_p,
         POINTER(oa_output),
     ]),
     'oa_export': (c_int, [
