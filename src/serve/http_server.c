@@ -61,6 +61,8 @@ struct oa_http {
     struct oa_exchange *first, *last; /* the queue */
     struct http_client *clients, *oldest;
     long exchanges; /* that exist */
+    bool ending;    /* every answer is the last one of its connection */
+    bool ended;     /* nothing more is taken */
     struct oa_http_counts counts;
 };
 
@@ -148,6 +150,16 @@ struct http_refusal {
     const char *type, *code, *sentence;
 };
 
+/* A client that keeps its connection would otherwise go on asking a server that is to end. */
+static void close_after_answer(struct oa_http *h, struct MHD_Response *response)
+{
+    pthread_mutex_lock(&h->lock);
+    bool ending = h->ending;
+    pthread_mutex_unlock(&h->lock);
+    if (ending)
+        MHD_add_response_header(response, "Connection", "close");
+}
+
 static enum MHD_Result refuse(struct oa_exchange *x, const struct http_refusal *r)
 {
     char text[512];
@@ -163,6 +175,7 @@ static enum MHD_Result refuse(struct oa_exchange *x, const struct http_refusal *
     MHD_add_response_header(response, "Content-Type", "application/json");
     if (r->status == MHD_HTTP_UNAUTHORIZED)
         MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+    close_after_answer(x->http, response);
     enum MHD_Result done = MHD_queue_response(x->connection, (unsigned)r->status, response);
     MHD_destroy_response(response);
     pthread_mutex_lock(&x->http->lock);
@@ -264,11 +277,17 @@ static struct oa_exchange *begin_exchange(struct oa_http *h, struct MHD_Connecti
     x->client = info->socket_context;
     snprintf(x->path, sizeof x->path, "%s", url);
     pthread_mutex_lock(&h->lock);
-    x->client->since = oa_clock();
-    h->exchanges++;
-    h->counts.requests++;
+    bool ended = h->ended;
+    if (!ended) {
+        x->client->since = oa_clock();
+        h->exchanges++;
+        h->counts.requests++;
+    }
     pthread_mutex_unlock(&h->lock);
-    return x;
+    if (!ended)
+        return x;
+    free(x);
+    return NULL;
 }
 
 static bool add_body(struct oa_exchange *x, const char *data, size_t length)
@@ -335,6 +354,7 @@ static enum MHD_Result send_answer(struct oa_exchange *x)
     MHD_add_response_header(response, "Content-Type", x->type);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    close_after_answer(x->http, response);
     enum MHD_Result done = MHD_queue_response(x->connection, (unsigned)status, response);
     MHD_destroy_response(response);
     return done;
@@ -415,12 +435,13 @@ struct oa_exchange *oa_http_next(struct oa_http *h, double seconds)
     return x;
 }
 
-bool oa_http_is_idle(struct oa_http *h)
+bool oa_http_end_if_idle(struct oa_http *h)
 {
     pthread_mutex_lock(&h->lock);
-    bool idle = h->exchanges == 0;
+    h->ended = h->exchanges == 0;
+    bool ended = h->ended;
     pthread_mutex_unlock(&h->lock);
-    return idle;
+    return ended;
 }
 
 struct oa_http_counts oa_http_count(struct oa_http *h)
@@ -651,6 +672,9 @@ const char *oa_http_address(struct oa_http *h)
 void oa_http_quiesce(struct oa_http *h)
 {
     MHD_socket fd = MHD_quiesce_daemon(h->daemon);
+    pthread_mutex_lock(&h->lock);
+    h->ending = true;
+    pthread_mutex_unlock(&h->lock);
     if (fd != MHD_INVALID_SOCKET)
         close(fd);
 }

@@ -25,10 +25,12 @@ void oa_http_close(struct oa_http *h);          /* drops what was not answered *
 const char *oa_http_address(struct oa_http *h); /* "http://127.0.0.1:8080" */
 /* The next complete request, after at most `seconds`; NULL: none. */
 struct oa_exchange *oa_http_next(struct oa_http *h, double seconds);
-/* Accepts no more connections; requests that are read completely are still queued. */
+/* Accepts no more connections; requests of those that are open are still queued, and the answer of
+ * each is the last of its connection. */
 void oa_http_quiesce(struct oa_http *h);
-/* Whether no request is queued, being read, or waiting for its answer to be taken. */
-bool oa_http_is_idle(struct oa_http *h);
+/* Whether no request is queued, being read, or waiting for its answer to be taken; then none is
+ * begun any more. */
+bool oa_http_end_if_idle(struct oa_http *h);
 /* Cuts off clients that exceed the timeout; to be called about every second. */
 void oa_http_expire(struct oa_http *h);
 

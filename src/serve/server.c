@@ -97,7 +97,7 @@ static void finish_requests(struct oa_server *s)
         busy |= oa_score_step(s);
         if (busy)
             since = oa_clock();
-        else if (oa_http_is_idle(s->http))
+        else if (oa_http_end_if_idle(s->http))
             return;
     }
 }
