@@ -4,8 +4,9 @@
  * held for copies only.
  *
  * No client keeps others out: a head, a body and the taking of an answer have `timeout` seconds
- * each, and where seven eighths of the connections are in use, a new one has the oldest closed that
- * is not waiting for an answer. */
+ * each, and where seven eighths of the connections are in use, a new one has another closed that
+ * does not wait for an answer: of those that never had one, if there are any, the one that did
+ * nothing for the longest time. */
 #include "serve/http_server.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ struct http_client { /* a connection */
     int fd;
     double since;   /* of what it is doing */
     bool computing; /* its request is queued or being answered: no deadline */
+    bool answered;  /* a request before */
     bool cut;
 };
 
@@ -59,7 +61,7 @@ struct oa_http {
     pthread_mutex_t lock;
     pthread_cond_t queued;
     struct oa_exchange *first, *last; /* the queue */
-    struct http_client *clients, *oldest;
+    struct http_client *clients;
     long exchanges; /* that exist */
     bool ending;    /* every answer is the last one of its connection */
     bool ended;     /* nothing more is taken */
@@ -76,15 +78,22 @@ static void cut_client(struct oa_http *h, struct http_client *k)
     k->cut = true;
 }
 
+/* Clients that had an answer keep their connections longer than those that never asked. */
+static bool goes_before(const struct http_client *a, const struct http_client *b)
+{
+    return a->answered != b->answered ? b->answered : a->since <= b->since;
+}
+
 static void make_room_for_client(struct oa_http *h)
 {
-    struct http_client *k = h->oldest;
+    struct http_client *first = NULL;
     if (h->counts.open < h->settings.connections - h->settings.connections / 8)
         return;
-    while (k && (k->computing || k->cut))
-        k = k->before;
-    if (k)
-        cut_client(h, k);
+    for (struct http_client *k = h->clients; k; k = k->next)
+        if (!k->computing && !k->cut && (!first || goes_before(k, first)))
+            first = k;
+    if (first)
+        cut_client(h, first);
 }
 
 static void add_client(struct oa_http *h, struct http_client *k)
@@ -95,8 +104,6 @@ static void add_client(struct oa_http *h, struct http_client *k)
     if (h->clients)
         h->clients->before = k;
     h->clients = k;
-    if (!h->oldest)
-        h->oldest = k;
     h->counts.open++;
     h->counts.accepted++;
     pthread_mutex_unlock(&h->lock);
@@ -106,7 +113,8 @@ static void remove_client(struct oa_http *h, struct http_client *k)
 {
     pthread_mutex_lock(&h->lock);
     *(k->before ? &k->before->next : &h->clients) = k->next;
-    *(k->next ? &k->next->before : &h->oldest) = k->before;
+    if (k->next)
+        k->next->before = k->before;
     h->counts.open--;
     pthread_mutex_unlock(&h->lock);
     free(k);
@@ -405,6 +413,7 @@ static void on_completed(void *argument, struct MHD_Connection *connection, void
     pthread_mutex_lock(&h->lock);
     x->gone = true;
     x->client->computing = false;
+    x->client->answered |= x->ended;
     x->client->since = oa_clock();
     if (!x->queued || x->ended)
         free_exchange(x);
