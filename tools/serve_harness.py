@@ -67,31 +67,41 @@ def reference(orthant, run, context, continuation):
     return total, greedy
 
 
-def run_harness(address, run, output):
-    subprocess.run([sys.executable, "-m", "lm_eval", "--model", "local-completions", "--model_args",
-                    f"model={run},base_url={address}/v1/completions,tokenizer_backend=remote,num_concurrent=4,max_length=128,"
-                    "tokenized_requests=True", "--tasks", "pairs,choices", "--include_path", "tasks", "--batch_size", "2",
-                    "--log_samples", "--output_path", output], check=True, stdout=subprocess.DEVNULL,
+def run_harness(model, arguments, output):
+    subprocess.run([sys.executable, "-m", "lm_eval", "--model", model, "--model_args", arguments, "--tasks", "pairs,choices",
+                    "--include_path", "tasks", "--batch_size", "2", "--log_samples", "--output_path", output], check=True,
+                   stdout=subprocess.DEVNULL,
                    env=dict(os.environ, HF_DATASETS_OFFLINE="1", HF_HUB_OFFLINE="1", HF_HOME=os.path.abspath("hf")))
 
 
-def check_harness(orthant, client, address, run):
-    run_harness(address, run, "out-" + run)
-    compared, worst = 0, 0.0
-    tokenize = lambda text: client.post("/tokenize", body={"model": run, "prompt": text}, cast_to=object)["tokens"]
-    for path in sorted(glob.glob(f"out-{run}/**/samples_*.jsonl", recursive=True)):
+def served(address, run, length):
+    """Arguments of the harness' model local-completions."""
+    return (f"model={run},base_url={address}/v1/completions,tokenizer_backend=remote,num_concurrent=4,max_length={length},"
+            "tokenized_requests=True")
+
+
+def samples(output):
+    """(task, context, continuation, log-likelihood, is_greedy) of all that the harness scored."""
+    for path in sorted(glob.glob(f"{output}/**/samples_*.jsonl", recursive=True)):
+        task = os.path.basename(path).split("_")[1]
         for sample in map(json.loads, open(path)):
             for arguments, response in zip(sample["arguments"].values(), sample["resps"]):
-                context, continuation = arguments["arg_0"], arguments["arg_1"]
-                response = response[0]
-                whole = tokenize(context + continuation)
-                before = tokenize(context) if context else tokenize("\n")
-                ids = whole[len(before):] if context else whole
-                total, greedy = reference(orthant, run, before, ids)
-                worst = max(worst, abs(total - float(response[0])))
-                assert abs(total - float(response[0])) < 1e-5 * (1 + abs(total)), (arguments, response, total)
-                assert str(greedy) == str(response[1]), (arguments, response, greedy)
-                compared += 1
+                yield task, arguments["arg_0"], arguments["arg_1"], float(response[0][0]), str(response[0][1])
+
+
+def check_harness(orthant, client, address, run):
+    run_harness("local-completions", served(address, run, 128), "out-" + run)
+    compared, worst = 0, 0.0
+    tokenize = lambda text: client.post("/tokenize", body={"model": run, "prompt": text}, cast_to=object)["tokens"]
+    for _, context, continuation, log_p, is_greedy in samples("out-" + run):
+        whole = tokenize(context + continuation)
+        before = tokenize(context) if context else tokenize("\n")
+        ids = whole[len(before):] if context else whole
+        total, greedy = reference(orthant, run, before, ids)
+        worst = max(worst, abs(total - log_p))
+        assert abs(total - log_p) < 1e-5 * (1 + abs(total)), (context, continuation, log_p, total)
+        assert str(greedy) == is_greedy, (context, continuation, is_greedy, greedy)
+        compared += 1
     assert compared == 2 * len(PAIRS) + 3 * len(CHOICES), compared
     print(f"{run}: {compared} log-likelihoods of lm_eval equal those of forward (largest difference {worst:.1e}), is_greedy too")
 
@@ -140,4 +150,5 @@ def main():
             server.wait()
 
 
-main()
+if __name__ == "__main__":
+    main()
