@@ -78,16 +78,15 @@ def content(answer, stream):
 
 
 class Client:
-    """A connection that is kept; `sent` and `answered` count its requests."""
+    """A connection that is kept; `answered` counts its requests, `told` the answers that end their connection."""
 
     def __init__(self, port):
-        self.port, self.sent, self.answered, self.connection = port, 0, 0, None
+        self.port, self.answered, self.told, self.connection = port, 0, 0, None
 
     def ask(self, path, body):
         if self.connection is None:
             self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
             self.connection.connect()
-        self.sent += 1
         try:
             self.connection.request("POST" if body is not None else "GET", path, body)
             answer = self.connection.getresponse()
@@ -97,6 +96,7 @@ class Client:
             raise
         self.answered += 1
         if answer.will_close:
+            self.told += 1
             self.close()
         return answer.status, data
 
@@ -373,10 +373,10 @@ def stop_under_load(server, o, expected):
     first = Client(server.port)
     begun = first.metrics()["orthant_http_requests_total"]
     first.close()
-    load, answered, sent_at = Load(3), [], []
+    load, answered, told, sent_at = Load(3), [], [], []
 
     def until_closed(load, chance, port):
-        client, late = Client(port), 0
+        client = Client(port)
         while True:
             kind, path, body, answer = chance.choice(expected)
             at = time.monotonic()
@@ -387,13 +387,14 @@ def stop_under_load(server, o, expected):
             check_same(answer, found, body)
         with load.lock:
             answered.append(client.answered)
+            told.append(client.told)
             sent_at.append(at)
 
     load.start(o.clients, until_closed, server.port)
     load.stop.wait(min(5, o.seconds / 3))
     stopped = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
-    status = server.process.wait(timeout=120)
+    status = server.process.wait(timeout=60)
     ended = time.monotonic() - stopped
     load.end()
     said = re.search(r"stopped by signal 15 after (\d+) requests, all answered", server.stderr())
@@ -402,7 +403,8 @@ def stop_under_load(server, o, expected):
     lost = [stopped - at for at in sent_at if at < stopped - 0.5]
     assert counted == whole, f"the server began {counted:.0f} requests, {whole} answers came"
     assert not lost, f"{len(lost)} requests that were sent before the signal have no answer"
-    print(f"SIGTERM: ended after {ended:.1f} s; all of {whole} requests answered")
+    assert max(told) == 1, f"{sum(told)} answers after the signal end their connection, of {o.clients} clients"
+    print(f"SIGTERM: ended after {ended:.1f} s; all of {whole} requests answered, {sum(told)} clients told to ask no more")
 
 
 def main():
