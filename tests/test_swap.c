@@ -111,7 +111,7 @@ static void heads_keep_their_function(void **state)
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         snprintf(folder, sizeof folder, GOLDEN "%s", same[i].model);
         snprintf(expected, sizeof expected, "%s/expect.safetensors", folder);
-        succeed(oa_import(context, folder, "run", NULL));
+        succeed(oa_import(context, folder, "run", NULL, NULL));
         swap("run", same[i].attention, "swapped", 0);
         if (strstr(printed, "(not there)") || strstr(printed, "in part"))
             fail_msg("%s, %s:\n%s", same[i].model, same[i].attention, printed);
@@ -148,7 +148,7 @@ static void what_is_frozen_stays_frozen(void **state)
 {
     (void)state;
     struct oa_tensors *from, *to;
-    succeed(oa_import(context, GOLDEN "gpt2", "run", NULL));
+    succeed(oa_import(context, GOLDEN "gpt2", "run", NULL, NULL));
     swap("run", "softmax:1 | orthogonal:2 | softmax", "swapped", 0);
     expect_printed("group.1.query.weight, group.1.key.weight (frozen here and learnt there)");
     succeed(oa_tensors_open(context, "run/model.safetensors", &from));
@@ -228,7 +228,7 @@ static void mixtures(void **state)
 static void shared_keys_that_were_not(void **state)
 {
     (void)state;
-    succeed(oa_import(context, GOLDEN "llama", "pairs", NULL));
+    succeed(oa_import(context, GOLDEN "llama", "pairs", NULL, NULL));
     swap("pairs", "softmax(kv=1)", "one", 0);
     expect_printed("key.weight, value.weight (of another shape there)");
     expect_printed("left behind     decoder.layers.0.attention.key.weight");
