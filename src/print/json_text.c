@@ -13,14 +13,13 @@
 
 static void add(const json_t *value, int depth, struct oa_text *out);
 
-static void add_string(const char *text, struct oa_text *out)
+/* A zero byte within the text is \u0000. */
+static void add_string(const json_t *string, struct oa_text *out)
 {
-    json_t *value = json_string(text);
-    char *quoted = oa_json_dump(out->context, value, JSON_ENCODE_ANY);
+    char *quoted = oa_json_dump(out->context, string, JSON_ENCODE_ANY);
     if (quoted)
         oa_text_add(out, quoted, strlen(quoted));
     oa_free(quoted);
-    json_decref(value);
 }
 
 /* Everything on one line: a depth that stays below 0. */
@@ -46,7 +45,9 @@ static void json_text_add_object(const json_t *object, int depth, struct oa_text
     {
         oa_text_printf(out, "%s", between);
         new_line(depth + 1, out);
-        add_string(key, out);
+        json_t *name = json_string(key);
+        add_string(name, out);
+        json_decref(name);
         oa_text_printf(out, ": ");
         add(value, depth + 1, out);
         between = comma(depth);
@@ -82,7 +83,7 @@ static void add(const json_t *value, int depth, struct oa_text *out)
         add_array(value, depth, out);
         break;
     case JSON_STRING:
-        add_string(json_string_value(value), out);
+        add_string(value, out);
         break;
     case JSON_INTEGER:
         oa_text_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));

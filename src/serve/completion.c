@@ -164,19 +164,20 @@ bool oa_choice_take(struct oa_choice *c, float *logits)
 static void begin_text(struct oa_choice *c, int prompt)
 {
     const struct oa_completion_request *r = &c->of->request;
-    const char *text = r->text[prompt];
+    const json_t *given = r->text[prompt];
+    const char *text = json_string_value(given);
+    size_t length = json_string_length(given);
     bool valid;
     c->state = OA_CHARACTER_WHOLE;
-    for (size_t i = 0; text && r->model->end < 0 && text[i]; i++)
+    for (size_t i = 0; i < length && r->model->end < 0; i++)
         c->state = oa_character_after(c->state, (uint8_t)text[i], &valid);
     if (!r->echo)
         return;
     if (text)
-        say_bytes(c, text, strlen(text), true);
-    if (text && oa_ids_are_joined(r->model->tokenizer, text, strlen(text)))
+        say_bytes(c, text, length, true);
+    if (text && oa_ids_are_joined(r->model->tokenizer, text, length))
         say_bytes(c, " ", 1, true);
     for (size_t i = 0; !text && i < c->prompt->count; i++) {
-        size_t length;
         const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, c->prompt->id[i], &length);
         say_bytes(c, bytes, length, false);
     }

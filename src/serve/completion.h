@@ -13,7 +13,7 @@ enum { OA_MOST_STOPS = 16, OA_MOST_TOPS = 100, OA_MOST_CHOICES = 1024 };
 struct oa_completion_request {
     struct oa_served_model *model;
     struct oa_ids *prompt; /* [prompts] */
-    const char **text;     /* [prompts] as given, of the request's JSON; NULL: given as ids */
+    const json_t **text;   /* [prompts] as given, of the request; NULL: given as ids */
     int prompts;
     long max_tokens, n, top_k, seed;
     long tops; /* most likely tokens to report; −1: no log-probabilities */
@@ -80,6 +80,9 @@ struct oa_completion {
 enum oa_error oa_completion_request_read(struct oa_server *s, const json_t *json,
                                          struct oa_completion_request *out);
 void oa_completion_request_free(struct oa_completion_request *r);
+/* The ids of the prompt of this number, at least one and as many as the context has. */
+enum oa_error oa_prompt_read(struct oa_served_model *m, const json_t *value, int index,
+                             struct oa_ids *out);
 
 /* ---- completion.c: called by the slots ---- */
 /* The logits [vocabulary] of the next token, which are changed. True: the choice has ended. */

@@ -16,15 +16,15 @@ enum { USUAL_TOKENS = 16 };
 /* ---- prompts ---- */
 
 /* An empty prompt begins a line, as in generate; where the vocabulary has no line end, id 0. */
-static enum oa_error encode_prompt_text(struct oa_served_model *m, const json_t *value,
-                                        struct oa_ids *out)
+static enum oa_error encode_prompt_text(struct oa_served_model *m, const char *name,
+                                        const json_t *value, struct oa_ids *out)
 {
     const char *text = json_string_value(value);
     size_t length = json_string_length(value);
     if (m->end >= 0)
         return oa_turns_encode_prompt(m->tokenizer, text, length, out);
     if (length)
-        return oa_tokenizer_encode(m->tokenizer, text, length, out);
+        return oa_request_ids(m, name, value, out);
     enum oa_error e = oa_tokenizer_encode(m->tokenizer, "\n", 1, out);
     if (e == OA_NO_MEMORY || (e == OA_OK && out->count))
         return e;
@@ -32,21 +32,21 @@ static enum oa_error encode_prompt_text(struct oa_served_model *m, const json_t 
     return oa_ids_add(out, 0);
 }
 
-static enum oa_error read_prompt(struct oa_completion_request *r, const json_t *value, int i)
+enum oa_error oa_prompt_read(struct oa_served_model *m, const json_t *value, int index,
+                             struct oa_ids *out)
 {
-    long context = r->model->options->model_context;
-    oa_context *c = r->model->model->context;
-    struct oa_ids *ids = &r->prompt[i];
-    OA_TRY(json_is_string(value) ? encode_prompt_text(r->model, value, ids)
-                                 : oa_request_ids(r->model, "prompt", value, ids));
-    if (json_is_string(value))
-        r->text[i] = json_string_value(value);
-    if (ids->count == 0)
-        return oa_fail(c, OA_ARGUMENT, "prompt %d has no tokens", i);
-    if ((long)ids->count > context)
+    long context = m->options->model_context;
+    oa_context *c = m->model->context;
+    char name[32];
+    snprintf(name, sizeof name, "prompt %d", index);
+    OA_TRY(json_is_string(value) ? encode_prompt_text(m, name, value, out)
+                                 : oa_request_ids(m, name, value, out));
+    if (out->count == 0)
+        return oa_fail(c, OA_ARGUMENT, "%s has no tokens", name);
+    if ((long)out->count > context)
         return oa_fail(c, OA_SHAPE,
-                       "prompt %d has %zu tokens; the model reads %ld (its context): shorten it", i,
-                       ids->count, context);
+                       "%s has %zu tokens; the model reads %ld (its context): shorten it", name,
+                       out->count, context);
     return OA_OK;
 }
 
@@ -68,8 +68,11 @@ static enum oa_error read_prompts(struct oa_completion_request *r, const json_t 
         return OA_NO_MEMORY;
     for (r->prompts = 0; r->prompts < count; r->prompts++)
         oa_ids_init(&r->prompt[r->prompts], c);
-    for (int i = 0; i < count; i++)
-        OA_TRY(read_prompt(r, several ? json_array_get(value, (size_t)i) : value, i));
+    for (int i = 0; i < count; i++) {
+        const json_t *one = several ? json_array_get(value, (size_t)i) : value;
+        r->text[i] = json_is_string(one) ? one : NULL;
+        OA_TRY(oa_prompt_read(r->model, one, i, &r->prompt[i]));
+    }
     return OA_OK;
 }
 

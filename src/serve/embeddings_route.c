@@ -41,34 +41,37 @@ static enum oa_error read_embedding_options(struct oa_server *s, const json_t *r
 }
 
 /* The source of an encoder-decoder, as `translate` reads it. */
-static enum oa_error encode_embedded_source(struct oa_served_model *m, const json_t *value,
-                                            const struct oa_task *task, struct oa_ids *out)
+static enum oa_error encode_embedded_source(struct oa_served_model *m, const char *name,
+                                            const json_t *value, const struct oa_task *task,
+                                            struct oa_ids *out)
 {
     struct oa_examples coded;
     struct oa_example_layout layout = oa_example_layout_of(m->options, task);
     const struct oa_input_text text = { json_string_value(value), json_string_length(value) };
     layout.refuse_long = true;
-    enum oa_error e = oa_source_encode(m->tokenizer, &layout, "input", &text, 1, &coded);
+    enum oa_error e = oa_source_encode(m->tokenizer, &layout, name, &text, 1, &coded);
     for (size_t i = 0; e == OA_OK && i < (size_t)coded.source.start[1]; i++)
         e = oa_ids_add(out, coded.source.ids[i]);
     oa_examples_close(&coded);
     return e;
 }
 
-static enum oa_error encode_input(struct oa_served_model *m, const json_t *value,
+static enum oa_error encode_input(struct oa_served_model *m, size_t index, const json_t *value,
                                   struct oa_ids *out)
 {
+    char name[32];
     struct oa_ids plain;
     oa_context *c = m->model->context;
     const struct oa_task *task = oa_task_find(m->options->data_task);
+    snprintf(name, sizeof name, "input %zu", index);
     if (json_is_string(value) && task && task->layout && m->model->form.encoder &&
         m->model->form.decoder)
-        return encode_embedded_source(m, value, task, out);
+        return encode_embedded_source(m, name, value, task, out);
     long most = m->model->form.encoder && m->model->form.decoder
                     ? oa_model_source_context(m->options)
                     : m->options->model_context;
     oa_ids_init(&plain, c);
-    enum oa_error e = oa_request_ids(m, "input", value, &plain);
+    enum oa_error e = oa_request_ids(m, name, value, &plain);
     if (e == OA_OK && json_is_string(value) && m->model->form.encoder)
         e = oa_tokenizer_add_specials(m->tokenizer, &plain, NULL, out, NULL);
     for (size_t i = 0; e == OA_OK && out->count < plain.count; i++)
@@ -76,7 +79,7 @@ static enum oa_error encode_input(struct oa_served_model *m, const json_t *value
     oa_ids_free(&plain);
     OA_TRY(e);
     if (out->count == 0 || (long)out->count > most)
-        return oa_fail(c, OA_SHAPE, "an input has %zu tokens; the model reads 1 to %ld", out->count,
+        return oa_fail(c, OA_SHAPE, "%s has %zu tokens; the model reads 1 to %ld", name, out->count,
                        most);
     return OA_OK;
 }
@@ -137,7 +140,7 @@ static enum oa_error embed_one(const struct embedding_options *o, const json_t *
     long width = o->model->options->model_width;
     double *out = oa_alloc(c, (size_t)width * sizeof *out);
     oa_ids_init(&ids, c);
-    enum oa_error e = out ? encode_input(o->model, value, &ids) : OA_NO_MEMORY;
+    enum oa_error e = out ? encode_input(o->model, index, value, &ids) : OA_NO_MEMORY;
     if (e == OA_OK)
         e = pool_states(o->model, &ids, o->pooling, out);
     if (e == OA_OK)

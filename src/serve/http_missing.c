@@ -57,6 +57,13 @@ const char *oa_exchange_path(const struct oa_exchange *x)
     return "";
 }
 
+void oa_exchange_visit_arguments(struct oa_exchange *x,
+                                 void (*visit)(void *argument, const char *name, const char *value),
+                                 void *argument)
+{
+    (void)x, (void)visit, (void)argument;
+}
+
 const char *oa_exchange_body(const struct oa_exchange *x, size_t *length)
 {
     (void)x;

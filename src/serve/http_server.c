@@ -466,6 +466,28 @@ const char *oa_exchange_path(const struct oa_exchange *x)
     return x->path;
 }
 
+struct argument_visit {
+    void (*visit)(void *argument, const char *name, const char *value);
+    void *argument;
+};
+
+static enum MHD_Result visit_argument(void *cls, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
+{
+    const struct argument_visit *v = cls;
+    (void)kind;
+    v->visit(v->argument, name, value ? value : "");
+    return MHD_YES;
+}
+
+void oa_exchange_visit_arguments(struct oa_exchange *x,
+                                 void (*visit)(void *argument, const char *name, const char *value),
+                                 void *argument)
+{
+    struct argument_visit v = { visit, argument };
+    MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, visit_argument, &v);
+}
+
 const char *oa_exchange_body(const struct oa_exchange *x, size_t *length)
 {
     *length = x->length;

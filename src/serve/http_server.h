@@ -41,6 +41,10 @@ struct oa_http_counts {
 struct oa_http_counts oa_http_count(struct oa_http *h);
 
 const char *oa_exchange_path(const struct oa_exchange *x);
+/* Those of the address, ?name=value&…; value "" where there is none. */
+void oa_exchange_visit_arguments(struct oa_exchange *x,
+                                 void (*visit)(void *argument, const char *name, const char *value),
+                                 void *argument);
 const char *oa_exchange_body(const struct oa_exchange *x, size_t *length);
 double oa_exchange_seconds(const struct oa_exchange *x); /* since it was complete */
 bool oa_exchange_is_gone(struct oa_exchange *x);         /* the client has left a stream */

@@ -3,6 +3,8 @@
  * that is ignored spoils a measurement. */
 #include "serve/server.h"
 
+#include "base/json_write.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -106,18 +108,29 @@ enum oa_error oa_request_flag(oa_context *c, const json_t *request, const char *
     return OA_OK;
 }
 
+static enum oa_error refuse_id(struct oa_served_model *m, const char *name, size_t i,
+                               const json_t *value)
+{
+    char *given = oa_json_dump(m->model->context, value, JSON_ENCODE_ANY | JSON_COMPACT);
+    if (!given)
+        return OA_NO_MEMORY;
+    enum oa_error e = oa_fail(m->model->context, OA_ARGUMENT,
+                              "%s: element %zu, %.40s, is no token; ids are 0 to %ld", name, i,
+                              given, m->model->vocabulary - 1);
+    oa_free(given);
+    return e;
+}
+
 static enum oa_error read_id_list(struct oa_served_model *m, const char *name, const json_t *list,
                                   struct oa_ids *out)
 {
     size_t i;
     json_t *value;
-    oa_context *c = m->model->context;
     json_array_foreach(list, i, value)
     {
         json_int_t id = json_integer_value(value);
         if (!json_is_integer(value) || id < 0 || id >= m->model->vocabulary)
-            return oa_fail(c, OA_ARGUMENT, "%s: element %zu is no token; ids are 0 to %ld", name, i,
-                           m->model->vocabulary - 1);
+            return refuse_id(m, name, i, value);
         OA_TRY(oa_ids_add(out, (int32_t)id));
     }
     return OA_OK;
@@ -131,6 +144,7 @@ enum oa_error oa_request_ids(struct oa_served_model *m, const char *name, const 
     if (!json_is_string(value))
         return oa_fail(m->model->context, OA_ARGUMENT, "%s must be a text or a list of token ids",
                        name);
-    return oa_tokenizer_encode(m->tokenizer, json_string_value(value), json_string_length(value),
-                               out);
+    const char *text = json_string_value(value);
+    const struct oa_text_source source = { name, text, json_string_length(value) };
+    return oa_tokenizer_encode_part(m->tokenizer, &source, text, source.length, out);
 }

@@ -81,13 +81,30 @@ bool oa_route_known(const char *path, bool *post, bool *open)
     return false;
 }
 
+static void add_argument(void *request, const char *name, const char *value)
+{
+    json_t *text = json_string(value);
+    json_object_set_new(request, name, text ? text : json_string("?")); /* text NULL: no UTF-8 */
+}
+
+/* The request of a GET is an object of the arguments in its address. */
+static enum oa_error read_request(struct oa_server *s, struct oa_exchange *x, bool post,
+                                  json_t **out)
+{
+    if (post)
+        return oa_request_parse(s->context, x, out);
+    *out = json_object();
+    oa_exchange_visit_arguments(x, add_argument, *out);
+    return OA_OK;
+}
+
 void oa_route(struct oa_server *s, struct oa_exchange *x)
 {
     json_t *request = NULL;
     size_t i = 0;
     while (strcmp(oa_exchange_path(x), routes[i].path) != 0)
         i++;
-    if (routes[i].post && oa_request_parse(s->context, x, &request) != OA_OK)
+    if (read_request(s, x, routes[i].post, &request) != OA_OK)
         oa_reply_failure(s, x);
     else
         routes[i].answer(s, x, request);

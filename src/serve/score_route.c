@@ -59,8 +59,10 @@ void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *request)
 
 static enum oa_error begin_scored_text(struct oa_server *s, struct oa_score_job *j)
 {
+    char name[32];
+    snprintf(name, sizeof name, "input %zu", j->input);
     j->scored = 0;
-    OA_TRY(oa_request_ids(j->model, "input", oa_inputs_at(j->request, j->input), &j->ids));
+    OA_TRY(oa_request_ids(j->model, name, oa_inputs_at(j->request, j->input), &j->ids));
     if (!j->ids.count)
         return oa_fail(s->context, OA_ARGUMENT, "input %zu has no tokens", j->input);
     s->counts.prompt_tokens += (double)j->ids.count;

@@ -18,8 +18,8 @@ static enum oa_error find_tokenizer(struct oa_server *s, const json_t *request,
     for (int i = 1; i < s->models; i++)
         if (!oa_tokenizers_agree(s->model[0].tokenizer, s->model[i].tokenizer))
             return oa_fail(s->context, OA_ARGUMENT,
-                           "%s and %s have different tokenizers: name a model, or serve them apart",
-                           s->model[0].name, s->model[i].name);
+                           "%s and %s have different tokenizers: name a model", s->model[0].name,
+                           s->model[i].name);
     return OA_OK;
 }
 
@@ -116,7 +116,8 @@ static json_t *boundary_json(const struct oa_served_model *m)
 void oa_answer_tokenizer_info(struct oa_server *s, struct oa_exchange *x, json_t *request)
 {
     struct oa_served_model *m;
-    if (find_tokenizer(s, request, &m) != OA_OK) {
+    if (oa_request_check_names(s->context, request, "model") != OA_OK ||
+        find_tokenizer(s, request, &m) != OA_OK) {
         oa_reply_failure(s, x);
         return;
     }

@@ -7,6 +7,8 @@ text 30000
 expect 0 train --config tiny.yaml --out run
 expect 0 train --config tiny.yaml --model.attention linear --data.tokenizer bpe:300 --out other
 expect 0 train --config tiny.yaml --data.tokenizer byte --train.steps 2 --out bytes
+for i in 1 2 3 4 5 6 7 8 9; do for k in 1 2 3 4 5 6 7 8 9; do printf 'ab\000cd\000\000e\n'; done; done >zeros.txt
+expect 0 train --config tiny.yaml --data.train zeros.txt --data.tokenizer byte --train.lr 0.01 --quiet --out zeros
 expect 2 serve
 expect 1 serve nowhere --port 0
 expect 2 serve run run --port 0
@@ -43,10 +45,10 @@ is() { # EXPRESSION VALUE
     [ "$found" = "$2" ] || fail "$1 is $found, not $2: $(cat answer)"
 }
 
-start first run other bytes
+start first run other bytes zeros
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$at/health")" = 200 ] || fail "it is not well"
 curl -s "$at/v1/models" >answer
-is "[m['id'] for m in a['data']]" "['run', 'other', 'bytes']"
+is "[m['id'] for m in a['data']]" "['run', 'other', 'bytes', 'zeros']"
 is "a['data'][1]['attention']" linear
 
 # The text of generate: sampled, greedy, with stop texts, several at once, of a prompt of ids.
@@ -74,6 +76,19 @@ stop=$(python3 -c "import json; print(json.dumps(json.load(open('generated.json'
 post /v1/completions "{\"model\": \"run\", \"prompt\": \"To be\", \"max_tokens\": 20, \"temperature\": 0, \"stop\": $stop, \"logprobs\": 0}"
 is "a['choices'][0]['finish_reason'], json.load(open('generated.json'))['samples'][0]['text'].startswith(a['choices'][0]['text'] + $stop)" "('stop', True)"
 is "''.join(a['choices'][0]['logprobs']['tokens']) == a['choices'][0]['text']" True
+
+# Zero bytes are text like others, in prompts too.
+expect 0 generate zeros --prompt ab --tokens 16 --temperature 0
+cp out plain
+[ "$(tr -d -c '\000' <plain | wc -c)" -gt 2 ] || fail "no zero bytes were written"
+expect 0 generate zeros --prompt ab --tokens 16 --temperature 0 --json
+python3 -c "import json; t = json.load(open('out'))['samples'][0]['text']; assert ('ab' + t + '\n').encode() == open('plain', 'rb').read(), t" ||
+    fail "JSON has another text"
+cp out generated.json
+post /v1/completions '{"model": "zeros", "prompt": ["ab", "a\u0000b"], "max_tokens": 16, "temperature": 0, "echo": true, "logprobs": 0}'
+is "a['choices'][0]['text'] == 'ab' + json.load(open('generated.json'))['samples'][0]['text']" True
+is "a['choices'][1]['text'][:3] == 'a\0b', [len(c['text']) for c in a['choices']]" "(True, [18, 19])"
+is "[''.join(c['logprobs']['tokens']) == c['text'] for c in a['choices']]" "[True, True]"
 
 # Log-probabilities: the mean over windows is what eval prints; the most likely token is the largest number.
 head -c 31 text.txt >piece
@@ -148,8 +163,17 @@ done <<'END'
 /v1/completions 400 model_must_be {"prompt": "a"}
 /v1/completions 400 unexpected_member {"model": "run", "prompt": "a", "temprature": 1}
 /v1/completions 400 prompt_must_be {"model": "run", "prompt": 7}
-/v1/completions 400 is_no_token {"model": "run", "prompt": [1, 100000]}
-/v1/completions 400 vocabulary {"model": "run", "prompt": "\u03b1"}
+/v1/completions 400 prompt_0:_element_1,_100000,_is_no_token {"model": "run", "prompt": [1, 100000]}
+/v1/completions 400 prompt_2:_element_0,_-1,_is_no_token {"model": "run", "prompt": [[1], "a", [-1]]}
+/v1/completions 400 prompt_0:_element_0,_1.5,_is_no_token;_ids_are_0_to_255 {"model": "bytes", "prompt": [1.5]}
+/v1/completions 400 prompt_0:1_(byte_0):_.*03B1.*_of_the_vocabulary {"model": "run", "prompt": "\u03b1"}
+/v1/completions 400 prompt_1:2_(byte_3):_.*03B1.*_of_the_vocabulary {"model": "run", "prompt": ["a", "or\n\u03b1"]}
+/v1/score 400 input_1:1_(byte_2):_.*03B1.*_of_the_vocabulary {"model": "run", "input": ["a", "or\u03b1"]}
+/v1/score 400 input_1:_element_0,_..b..,_is_no_token {"model": "run", "input": [[1], ["b"]]}
+/v1/embeddings 400 input_1:_element_2,_999,_is_no_token {"model": "run", "input": [[1], [1, 2, 999]]}
+/v1/embeddings 400 input_1_has_33_tokens {"model": "bytes", "input": ["a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}
+/detokenize 400 tokens:_element_0,_256,_is_no_token {"model": "bytes", "tokens": [256]}
+/tokenize 400 different_tokenizers {"prompt": "a"}
 /v1/completions 400 context_of_the_model {"model": "run", "prompt": "a", "max_tokens": 1000}
 /v1/completions 400 temperature_must_be {"model": "run", "prompt": "a", "temperature": -1}
 /v1/completions 400 not_supported {"model": "run", "prompt": "a", "frequency_penalty": 1}
@@ -162,7 +186,15 @@ curl -s "$at/metrics" >metrics
 says metrics '^orthant_completion_tokens_total [1-9]'
 says metrics '^orthant_sequences_running 0$'
 curl -s "$at/tokenizer_info" >answer
-is "'different tokenizers' in a['error']['message']" True
+is "'different tokenizers: name a model' in a['error']['message']" True
+curl -s "$at/tokenizer_info?model=other" >answer
+is "a['model'], a['tokenizer_class'], a['vocab_size']" "('other', 'bpe', 300)"
+curl -sG "$at/tokenizer_info" --data-urlencode model=bytes >answer
+is "a['model'], a['tokenizer_class'], a['vocab_size'], a['model_max_length']" "('bytes', 'byte', 256, 32)"
+curl -s "$at/tokenizer_info?model=%62ites" >answer
+is "a['error']['message'][:30]" 'there is no model "bites"; /v1'
+curl -s "$at/tokenizer_info?modell=bytes" >answer
+is "a['error']['message'][:26]" 'unexpected member "modell"'
 curl -s -H 'Host: evil.example' "$at/v1/models" >answer
 is "'Host' in a['error']['message']" True
 

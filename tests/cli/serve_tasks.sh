@@ -6,12 +6,17 @@ awk 'BEGIN { srand(7); for (i = 0; i < 200; i++) { c = int(rand() * 3); printf "
     for (j = 0; j < 3 + int(rand() * 9); j++) printf "%s ", rand() < .3 ? (c == 0 ? "good" : c == 1 ? "bad" : "so") : "the"; print "end" } }' >train.tsv
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { w = sprintf("%c%c %c", 97 + int(rand() * 5), 97 + int(rand() * 5), 97 + int(rand() * 5))
     print w "\t" toupper(w) } }' >copy.tsv
+awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { a = int(rand() * 4); b = int(rand() * 4);
+    printf "%.1f\t%s\t%s\n", (a == b) * 4 + rand(), substr("redbluegreyteal", 4 * a + 1, 3), substr("redbluegreyteal", 4 * b + 1, 3) } }' >similar.tsv
+awk -F'\t' -v OFS='\t' '{ $1 = $1 > 2 ? "same" : "other"; print }' similar.tsv >pairs.tsv
 text 30000
 model="--model.layers 1 --model.width 32 --model.heads 4 --model.context 64 --train.batch 16 --train.warmup 5 --quiet"
 model="$model --train.eval_every 0 --train.lr 3e-3"
 expect 0 train --task classify --data.train train.tsv --data.tokenizer bpe:300 $model --train.steps 30 --out c
 expect 0 train --task translate --data.train copy.tsv --data.tokenizer char $model --train.steps 60 --out t
 expect 0 train --data.train text.txt --data.tokenizer byte $model --train.steps 20 --out m
+expect 0 train --task regress --data.train similar.tsv --data.tokenizer char $model --train.steps 40 --out r
+expect 0 train --task classify --data.train pairs.tsv --data.tokenizer char $model --train.steps 40 --out p
 expect 0 import "$source/tests/golden-hf/marian" --out ids # sources are ids, with </s> at their end
 cp -r "$source/tests/golden-hf/bert-cls" model
 chmod -R u+w model
@@ -22,9 +27,12 @@ printf 'the word\tin the end\n' >pair
 cut -f 2 train.tsv | head -n 20 >texts
 cut -f 1 copy.tsv | head -n 10 >sources
 "$orthant" classify c --scores --json <texts >classes 2>err || fail "classify"
+cut -f 2,3 similar.tsv | head -n 20 >columns
+"$orthant" classify r --json <columns >numbers 2>err || fail "numbers of pairs"
+"$orthant" classify p --scores --json <columns >paired 2>err || fail "classes of pairs"
 "$orthant" translate t --json <sources >translations 2>err || fail "translate"
 printf '3 4 5\n10 11\n' | "$orthant" translate ids --json --beam 2 >translated 2>err || fail "translate ids"
-"$orthant" serve c t m ids bert --port 0 >started 2>err &
+"$orthant" serve c t m ids bert r p --port 0 >started 2>err &
 server=$!
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
 if grep -q libmicrohttpd err; then
@@ -51,6 +59,20 @@ for together in (post("/v1/classify", model="c", input=texts), [post("/v1/classi
 single = post("/v1/classify", model="bert", input="the word")[0]
 assert got["scores"] == pair["scores"] and abs(got["scores"]["LABEL_2"] - 0.750964) < 2e-6, (got, pair)
 assert abs(single["scores"]["LABEL_2"] - 0.735609) < 2e-6, single
+pairs = [line.split("\t") for line in open("columns").read().splitlines()]
+printed = [json.loads(line) for line in open("numbers")]
+got = post("/v1/classify", model="r", input=pairs)
+assert len({p["number"] for p in printed}) > 5 and [g["index"] for g in got] == list(range(20))
+assert [g["number"] for g in got] == [p["number"] for p in printed], (got, printed)
+printed = [json.loads(line) for line in open("paired")]
+assert len({p["scores"]["same"] for p in printed}) > 5
+for got, want in zip(post("/v1/classify", model="p", input=pairs), printed):
+    assert (got["label"], got["scores"]) == (want["label"], want["scores"]), (got, want)
+for wrong in ("red", ["red", "tea"], [["red", "tea", "blu"]], [["red", 7]]):
+    try:
+        raise AssertionError(post("/v1/classify", model="p", input=wrong))
+    except urllib.error.HTTPError as refused:
+        assert refused.code == 400 and "must be a pair of texts" in json.load(refused)["error"]["message"], wrong
 sources = open("sources").read().splitlines()
 for got, line in zip(post("/v1/translate", model="t", input=sources), open("translations")):
     want = json.loads(line)["hypotheses"][0]
