@@ -13,6 +13,8 @@
 #include "model/model.h"
 #include "print/print.h"
 
+#include <jansson.h>
+
 enum { OA_FIXED_NAME = 64 };
 
 /* What a map says. The mass of a row is |A_ij|/Σ_j |A_ij|, which of weights that are averages is
@@ -126,8 +128,9 @@ void oa_view_title(const struct oa_layer_view *v, struct oa_text *out);
 /* A fixed attention as people read it: "uniform" for the uniform average, else its own text. */
 const char *oa_fixed_name(const char *attention);
 long oa_inspection_heads(const struct oa_inspection *i);
+json_t *oa_inspection_layers_json(const struct oa_inspection *i); /* maps rounded to 1e-4 */
 void oa_inspection_json(const struct oa_inspected *s,
-                        struct oa_text *out); /* maps rounded to 1e-4 */
+                        struct oa_text *out); /* the same, with the names of tokens */
 void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text *out);
 void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out);
 

@@ -76,14 +76,19 @@ static json_t *layer_json(const struct oa_layer_view *v)
                      heads);
 }
 
+json_t *oa_inspection_layers_json(const struct oa_inspection *what)
+{
+    json_t *layers = json_array();
+    for (int i = 0; i < what->layers; i++)
+        oa_json_append(what->context, layers, layer_json(&what->layer[i]));
+    return layers;
+}
+
 void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
 {
     struct oa_text suggestion;
-    json_t *layers = json_array();
     oa_text_init(&suggestion, out->context);
     bool any = oa_inspection_suggestion(s->what, &suggestion);
-    for (int i = 0; i < s->what->layers; i++)
-        oa_json_append(out->context, layers, layer_json(&s->what->layer[i]));
     json_t *root = json_pack("{s:s, s:o, s:s}", "schema", "orthant.inspect/1", "run",
                              oa_json_string(s->run), "model_attention", s->attention);
     if (s->checkpoint >= 0)
@@ -92,7 +97,7 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
     if (s->source)
         oa_json_set(out->context, root, "source_tokens", token_names_json(out->context, s->source));
     oa_json_set(out->context, root, "suggestion", any ? json_string(suggestion.s) : json_null());
-    oa_json_set(out->context, root, "layers", layers);
+    oa_json_set(out->context, root, "layers", oa_inspection_layers_json(s->what));
     oa_json_text(root, out);
     json_decref(root);
     oa_text_free(&suggestion);

@@ -65,6 +65,7 @@ static const struct {
     { "/v1/classify", true, false, oa_answer_classify },
     { "/v1/translate", true, false, oa_answer_translate },
     { "/v1/embeddings", true, false, oa_answer_embeddings },
+    { "/v1/attention", true, false, oa_answer_attention },
     { "/tokenize", true, false, oa_answer_tokenize },
     { "/detokenize", true, false, oa_answer_detokenize },
     { "/tokenizer_info", false, false, oa_answer_tokenizer_info },

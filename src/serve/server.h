@@ -75,6 +75,7 @@ void oa_answer_tokenizer_info(struct oa_server *s, struct oa_exchange *x, json_t
 void oa_answer_classify(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_embeddings(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_translate(struct oa_server *s, struct oa_exchange *x, json_t *request);
+void oa_answer_attention(struct oa_server *s, struct oa_exchange *x, json_t *request);
 void oa_answer_metrics(struct oa_server *s, struct oa_exchange *x, json_t *request);
 
 #endif

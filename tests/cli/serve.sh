@@ -9,6 +9,9 @@ expect 0 train --config tiny.yaml --model.attention linear --data.tokenizer bpe:
 expect 0 train --config tiny.yaml --data.tokenizer byte --train.steps 2 --out bytes
 for i in 1 2 3 4 5 6 7 8 9; do for k in 1 2 3 4 5 6 7 8 9; do printf 'ab\000cd\000\000e\n'; done; done >zeros.txt
 expect 0 train --config tiny.yaml --data.train zeros.txt --data.tokenizer byte --train.lr 0.01 --quiet --out zeros
+expect 0 train --config tiny.yaml --model.attention "pattern(previous):1 | softmax:2 | mixer:1" --data.tokenizer byte --train.steps 2 --out mixed
+expect 0 train --config tiny.yaml --model.attention mixer --data.tokenizer byte --train.steps 1 --out mapless
+expect 0 train --config tiny.yaml --model.context 512 --train.batch 1 --train.steps 1 --out long
 expect 2 serve
 expect 1 serve nowhere --port 0
 expect 2 serve run run --port 0
@@ -45,10 +48,10 @@ is() { # EXPRESSION VALUE
     [ "$found" = "$2" ] || fail "$1 is $found, not $2: $(cat answer)"
 }
 
-start first run other bytes zeros
+start first run other bytes zeros mixed mapless long
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$at/health")" = 200 ] || fail "it is not well"
 curl -s "$at/v1/models" >answer
-is "[m['id'] for m in a['data']]" "['run', 'other', 'bytes', 'zeros']"
+is "[m['id'] for m in a['data']]" "['run', 'other', 'bytes', 'zeros', 'mixed', 'mapless', 'long']"
 is "a['data'][1]['attention']" linear
 
 # The text of generate: sampled, greedy, with stop texts, several at once, of a prompt of ids.
@@ -150,6 +153,27 @@ for key, value in whole["choices"][0]["logprobs"].items():
 assert pieces[-1]["usage"] == whole["usage"] and choices[-1]["finish_reason"] == "length"
 END
 
+# Attention maps are those of inspect; in rows of softmax are probabilities of tokens up to the query.
+for model in run other mixed; do
+    expect 0 inspect $model --text "To be, or" --json
+    cp out inspected.json
+    post /v1/attention "{\"model\": \"$model\", \"prompt\": \"To be, or\"}"
+    is "a['model'], a['object'], ''.join(a['tokens'])" "('$model', 'attention', 'To be, or')"
+    is "a['layers'] == json.load(open('inspected.json'))['layers']" True
+done
+is "[[h['map'] is None for h in l['heads']] for l in a['layers']]" "[[False, False, False, True], [False, False, False, True]]"
+is "[h['map'][i].index(1) for h in [a['layers'][1]['heads'][0]] for i in range(1, 9)]" "[0, 1, 2, 3, 4, 5, 6, 7]"
+is "max(abs(sum(row) - 1) for h in a['layers'][0]['heads'][1:3] for row in h['map']) < 1e-3" True
+is "[w for h in a['layers'][0]['heads'][:3] for i, row in enumerate(h['map']) for w in row[i + 1:] if w != 0]" "[]"
+post /v1/attention "{\"model\": \"run\", \"prompt\": $ids}"
+is "a['tokens']" "['T', 'o', ' ', 'b', 'e']"
+python3 -c "import json; print(json.dumps({'model': 'long', 'prompt': open('text.txt').read()[:362]}))" >request # 8 · 362² < 2^20
+post /v1/attention @request
+is "[len(h['map']) for l in a['layers'] for h in l['heads']]" "[362, 362, 362, 362, 362, 362, 362, 362]"
+python3 -c "import json; print(json.dumps({'model': 'long', 'prompt': open('text.txt').read()[:363]}))" >request
+post /v1/attention @request
+is "a['error']['message'].startswith('the prompt has 363 tokens; 8 maps of an answer have room for 362: shorten it')" True
+
 # Errors.
 while read -r path expected pattern body; do
     post "$path" "$body"
@@ -173,6 +197,10 @@ done <<'END'
 /v1/embeddings 400 input_1:_element_2,_999,_is_no_token {"model": "run", "input": [[1], [1, 2, 999]]}
 /v1/embeddings 400 input_1_has_33_tokens {"model": "bytes", "input": ["a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}
 /detokenize 400 tokens:_element_0,_256,_is_no_token {"model": "bytes", "tokens": [256]}
+/v1/attention 400 mixer_has_no_attention_map {"model": "mapless", "prompt": "a"}
+/v1/attention 400 unexpected_member {"model": "run", "input": "a"}
+/v1/attention 400 prompt_0_must_be {"model": "run"}
+/v1/attention 400 prompt_0_has_33_tokens {"model": "bytes", "prompt": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
 /tokenize 400 different_tokenizers {"prompt": "a"}
 /v1/completions 400 context_of_the_model {"model": "run", "prompt": "a", "max_tokens": 1000}
 /v1/completions 400 temperature_must_be {"model": "run", "prompt": "a", "temperature": -1}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# serve: models of other tasks answer what classify, translate and forward print; the page in a browser.
+# serve: models of other tasks answer what classify, translate and forward print.
 . "$2/tests/cli/common"
 command -v python3 >/dev/null || { echo "there is no python3, which is the client"; exit 77; }
 awk 'BEGIN { srand(7); for (i = 0; i < 200; i++) { c = int(rand() * 3); printf "%s\t", c == 0 ? "yes" : c == 1 ? "no" : "\303\251h";
@@ -73,6 +73,10 @@ for wrong in ("red", ["red", "tea"], [["red", "tea", "blu"]], [["red", 7]]):
         raise AssertionError(post("/v1/classify", model="p", input=wrong))
     except urllib.error.HTTPError as refused:
         assert refused.code == 400 and "must be a pair of texts" in json.load(refused)["error"]["message"], wrong
+try:
+    raise AssertionError(post("/v1/attention", model="t", prompt="ab"))
+except urllib.error.HTTPError as refused:
+    assert "this path needs a language model" in json.load(refused)["error"]["message"]
 sources = open("sources").read().splitlines()
 for got, line in zip(post("/v1/translate", model="t", input=sources), open("translations")):
     want = json.loads(line)["hypotheses"][0]
@@ -108,15 +112,5 @@ assert len(rows) == 13
 for key in want:
     assert all(abs(g - w) < 1e-6 * (1 + abs(w)) for g, w in zip(got[key], want[key])), key
 END
-
-# The page, where there is a browser.
-browser=${ORTHANT_BROWSER:-$(command -v chromium-headless-shell || command -v chromium || true)}
-if [ -n "$browser" ] && [ -z "$slow" ]; then
-    HOME=$work timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
-        --virtual-time-budget=5000 --dump-dom "$at/#To%20be" >dom 2>err || fail "the browser"
-    grep -q '<div class="about">softmax; context 64, vocabulary 256</div>' dom || fail "no model on the page"
-    grep -q 'class="error"' dom && fail "an error on the page"
-    [ "$(grep -o 'class="prompt"' dom | wc -l)" -eq 10 ] || fail "not 5 tokens of a prompt in each of two columns"
-fi
 kill -TERM $server
 ended 143 $server "the server"
