@@ -428,7 +428,8 @@ class oa_serve_request(Structure):
         ('connections', c_long),
         ('body', c_long),
         ('timeout', c_double),
-        ('reserved', c_long * 4),
+        ('precision', c_char_p),
+        ('reserved', c_long * 3),
     ]
 
 

@@ -37,7 +37,7 @@ static enum oa_error open_runs(struct service *s)
         return OA_NO_MEMORY;
     for (int i = 0; i < r->folders; i++) {
         struct oa_trained *t = &s->trained[i];
-        OA_TRY(oa_trained_open(s->context, r->folder[i], t));
+        OA_TRY(oa_trained_open_as(s->context, r->folder[i], r->precision, t));
         s->model[i] = (struct oa_served_model){ .name = r->folder[i],
                                                 .options = &t->options,
                                                 .tokenizer = t->tokenizer,
@@ -104,7 +104,7 @@ enum oa_error oa_serve(oa_context *c, const struct oa_serve_request *r, const st
 {
     struct service s = { .context = c, .request = r, .out = out };
     OA_TRY(oa_status(c));
-    OA_TRY(oa_check_reserved(c, "oa_serve_request", r->reserved, 4));
+    OA_TRY(oa_check_reserved(c, "oa_serve_request", r->reserved, 3));
     enum oa_error e = serve(&s);
     for (int i = 0; s.trained && i < r->folders; i++)
         oa_trained_close(&s.trained[i]);

@@ -83,14 +83,15 @@ OA_API enum oa_error oa_inspect(oa_context *c, const char *folder,
 struct oa_serve_request {
     const char *const *folder; /* [folders] runs; their names are those of the models */
     int folders;
-    const char *host;     /* NULL = 127.0.0.1 */
-    int port;             /* 0 = any free one */
-    const char *key_file; /* a key on each line; NULL = none is needed */
-    int sequences;        /* most that are decoded at the same time; 0 = 16 */
-    long connections;     /* most at a time; 0 = 512 */
-    long body;            /* most KiB of a request; 0 = 8192 */
-    double timeout;       /* seconds for sending a request, for taking an answer; 0 = 30 */
-    long reserved[4];
+    const char *host;      /* NULL = 127.0.0.1 */
+    int port;              /* 0 = any free one */
+    const char *key_file;  /* a key on each line; NULL = none is needed */
+    int sequences;         /* most that are decoded at the same time; 0 = 16 */
+    long connections;      /* most at a time; 0 = 512 */
+    long body;             /* most KiB of a request; 0 = 8192 */
+    double timeout;        /* seconds for sending a request, for taking an answer; 0 = 30 */
+    const char *precision; /* "f32", "bf16", "f64", of all models; NULL = that of each run */
+    long reserved[3];
 };
 /* Serves trained models over HTTP (docs/serve.md) until a stop is requested; then answers what was
  * accepted and returns OA_INTERRUPTED. Text and JSON: the address, when clients can connect. */

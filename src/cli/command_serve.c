@@ -19,7 +19,8 @@ static enum oa_error run_serve(struct call *call)
                                   .sequences = (int)sequences,
                                   .connections = connections,
                                   .body = body,
-                                  .timeout = (double)timeout };
+                                  .timeout = (double)timeout,
+                                  .precision = flag_value(call, "precision") };
     call->out.sink = to_stdout_at_once;
     return oa_serve(call->context, &r, &call->out);
 }
@@ -36,6 +37,10 @@ static const struct flag flags[] = {
     { "body", "KIB", .help = "most KiB of a request's body, 1 to 1048576", .fallback = "8192" },
     { "timeout", "N", .help = "seconds that a client has to send a request, and to take its answer",
       .fallback = "30" },
+    { "precision", "NAME",
+      .help = "arithmetic of all models: f32, bf16 or f64 (default: that of each run; of imported "
+              "ones f32)",
+      .words = "f32|bf16|f64" },
     { .name = NULL },
 };
 
@@ -43,14 +48,15 @@ const struct command command_serve = {
     .name = "serve",
     .sentence = "serves trained models over HTTP, in the form of OpenAI's completions",
     .usage = "RUN... [--port N] [--host NAME] [--api-key-file FILE] [--sequences N]\n"
-             "RUN... [--connections N] [--body KIB] [--timeout N]",
+             "RUN... [--connections N] [--body KIB] [--timeout N] [--precision NAME]",
     .text =
         "Prints the address and answers requests until it is stopped. A browser shows a page at "
         "the address, on which a prompt is tried on two models. The folder of a run is the name "
         "of its model.\n"
         "Language models: POST /v1/completions with prompt (a text, token ids, or a list of "
         "these), max_tokens, temperature, top_p, top_k, seed, n, stop, echo, logprobs and stream, "
-        "and POST /v1/score. Other models: /v1/classify and /v1/translate. All: /v1/embeddings. "
+        "POST /v1/score, and POST /v1/attention for maps as of inspect. Other models: /v1/classify "
+        "and /v1/translate. All: /v1/embeddings. "
         "Evaluation harnesses also use /tokenize, /detokenize and /tokenizer_info; /v1/models, "
         "/health and /metrics tell what is there. Members of a request that are not known are "
         "refused.\n"

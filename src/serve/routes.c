@@ -33,11 +33,12 @@ static json_t *model_json(const struct oa_server *s, const struct oa_served_mode
     struct oa_text attention;
     oa_text_init(&attention, s->context);
     oa_stacks_print(&m->model->attention, &attention);
-    json_t *o = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I}", "id", m->name, "object",
+    json_t *o = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:s}", "id", m->name, "object",
                           "model", "created", (json_int_t)s->started, "owned_by", "orthant",
                           "attention", attention.s ? attention.s : "", "serves", what_it_does(m),
                           "max_model_len", (json_int_t)m->options->model_context, "vocabulary",
-                          (json_int_t)m->model->vocabulary);
+                          (json_int_t)m->model->vocabulary, "precision",
+                          oa_precision_name(m->model->device->numbers.precision));
     oa_text_free(&attention);
     return o;
 }

@@ -52,7 +52,7 @@ start first run other bytes zeros mixed mapless long
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$at/health")" = 200 ] || fail "it is not well"
 curl -s "$at/v1/models" >answer
 is "[m['id'] for m in a['data']]" "['run', 'other', 'bytes', 'zeros', 'mixed', 'mapless', 'long']"
-is "a['data'][1]['attention']" linear
+is "a['data'][1]['attention'], a['data'][1]['precision']" "('linear', 'f32')"
 
 # The text of generate: sampled, greedy, with stop texts, several at once, of a prompt of ids.
 for model in run other; do
@@ -238,6 +238,24 @@ ended 0 $client "the client"
 ended 143 $server "the server"
 python3 -c "import json; assert len(json.load(open('late'))['choices']) == 900" || fail "an accepted request was lost"
 says first.err 'all answered'
+
+# Another precision than that of the runs: texts of generate in it, and probabilities near those of f32, not the same.
+for precision in bf16 f64; do
+    expect 0 generate other --prompt "To be" --tokens 20 --seed 5 --samples 20 --precision $precision --json
+    cp out generated.json
+    start $precision run other --precision $precision
+    curl -s "$at/v1/models" >answer
+    is "[m['precision'] for m in a['data']]" "['$precision', '$precision']"
+    post /v1/completions '{"model": "other", "prompt": "To be", "max_tokens": 20, "seed": 5, "n": 20}'
+    is "[c['text'] for c in a['choices']] == [s['text'] for s in json.load(open('generated.json'))['samples']]" True
+    python3 -c "import json; print(json.dumps({'model': 'run', 'input': [open('piece.txt').read()]}))" >request
+    post /v1/score @request
+    is "0 < max(abs(x - y) for x, y in zip(a['data'][0]['token_logprobs'][1:], json.load(open('echoed'))['choices'][0]['logprobs']['token_logprobs'][1:])) < {'bf16': 0.1, 'f64': 1e-4}['$precision']" True
+    kill -TERM $server
+    ended 143 $server "the server in $precision"
+done
+expect 2 serve run --precision f16
+says err 'f16'
 
 # Keys.
 printf 'secret-1\nsecret-2\n' >keys
