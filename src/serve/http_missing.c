@@ -34,7 +34,7 @@ void oa_http_quiesce(struct oa_http *h)
     (void)h;
 }
 
-bool oa_http_is_idle(struct oa_http *h)
+bool oa_http_end_if_idle(struct oa_http *h)
 {
     (void)h;
     return true;
