@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains tiny models with every attention, exports them, opens them in transformers and compares logits, also of padded
-rows, and greedy text with Orthant's (docs/export.md).
+rows, and greedy text with Orthant's, also with the cache of keys and values (docs/export.md).
 
     tools/check_export.py PROGRAM [--quick] [--only TEXT]
 
@@ -27,6 +27,7 @@ except ImportError as missing:
     sys.exit(77)
 
 BOUND = 1e-9
+CACHE = "cache" if hasattr(transformers.modeling_outputs.CausalLMOutputWithPast, "cache") else "past_key_values"
 CAUSAL = [
     "softmax(kv=2)", "softmax(qk=haar, tie)", "softmax(qk=srht)", "softmax(temperature, diagonal, scale=jl)",
     "orthogonal(qk=slice, share=layers)", "orthogonal(qk=hd3)", "softmax(qknorm=rms)",
@@ -149,6 +150,9 @@ class Checker:
         text = ""
         if task == "lm":
             text = self.greedy(run, out, model)
+        if task == "lm" and own:
+            off = max(off, self.stepped(model, ids, lengths, expected))
+            text += self.continued(model, ids[:, :8])
         good = off < (BOUND if own else 1e-6) and not text.startswith("WRONG")
         self.say(attention, task, f"{'ok   ' if good else 'WRONG'} {model.config.model_type} {off:.1e} {text}")
 
@@ -176,6 +180,38 @@ class Checker:
         ours = self.orthant("generate", run, "--prompt", prompt, "--tokens", "12", "--temperature", "0").stdout
         theirs = tokenizer.decode(made[0])
         return "same greedy text" if ours.rstrip("\n") == theirs.rstrip("\n") else f"WRONG {ours!r} {theirs!r}"
+
+    def stepped(self, model, ids, lengths, expected):
+        """Largest difference of logits that are read in parts with a cache, rows padded on the left."""
+        n, rows, mask = ids.shape[1], torch.zeros_like(ids), torch.zeros_like(ids)
+        for b, length in enumerate(lengths):
+            rows[b, n - length :], mask[b, n - length :] = ids[b, :length], 1
+        cache, got = None, []
+        for first, last in ((0, 10), (10, 14), (14, 15), *((i, i + 1) for i in range(15, n))):
+            known = {} if cache is None else {CACHE: cache}
+            with torch.no_grad():
+                made = model(input_ids=rows[:, first:last], attention_mask=mask[:, :last], use_cache=True, **known)
+            cache = made.get(CACHE)
+            if (cache is None) == model.is_cached:
+                raise RuntimeError(f"is_cached is {model.is_cached}, and the cache is {cache}")
+            if cache is None:
+                return 0.0
+            got.append(made.logits)
+        got = torch.cat(got, 1)
+        return max(float((got[b, n - k :] - expected[b, :k]).abs().max()) for b, k in enumerate(lengths))
+
+    def continued(self, model, ids):
+        """Greedy tokens and beams, with and without a cache, of rows of different lengths."""
+        mask = torch.ones_like(ids)
+        mask[1, :3], mask[2, :6] = 0, 0
+        for beams in (1, 3):
+            made = [
+                model.generate(input_ids=ids, attention_mask=mask, max_new_tokens=8, num_beams=beams, use_cache=cached)
+                for cached in (False, True)
+            ]
+            if not torch.equal(*made):
+                return f" WRONG with a cache {made[1].tolist()}, without {made[0].tolist()}"
+        return ", the same with a cache" if model.is_cached else ", without a cache"
 
     def say(self, attention, task, what):
         print(f"{task:8} {attention:60} {what}", flush=True)

@@ -222,7 +222,7 @@ static json_t *modeling_config(const struct oa_model *m, const struct oa_exporte
     oa_json_set(c, config, "tie_word_embeddings", json_false()); /* the model does it itself */
     oa_json_set(c, config, "dtype",
                 json_string(m->device->numbers.real == OA_F64 ? "float64" : "float32"));
-    oa_json_set(c, config, "use_cache", json_false());
+    oa_json_set(c, config, "use_cache", json_boolean(m->form.decoder));
     oa_json_set(c, config, "bos_token_id", json_null());
     oa_json_set(c, config, "eos_token_id", json_null());
     oa_json_set(c, config, "blocks", blocks_json(c, o));
@@ -329,7 +329,7 @@ static enum oa_error write_modeling_card(const struct oa_model *m, const char *r
                    "AutoTokenizer.from_pretrained(\".\", trust_remote_code=True)\n```\n\n"
                    "`modeling_orthant.py` is plain PyTorch, written as the definitions of the "
                    "attentions and not for speed: rows of at most %ld tokens, padded on the left "
-                   "or on the right; without dropout and without a cache of keys.%s\n\n",
+                   "or on the right; without dropout.%s\n\n",
                    automatic, automatic, o->model_context,
                    m->form.decoder ? ""
                                    : " It was trained on rows of [CLS] text [SEP]; check that "
@@ -359,7 +359,7 @@ enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_export
     OA_TRY(oa_hf_json_write(c, out, "config.json", modeling_config(m, x)));
     if (m->form.decoder)
         OA_TRY(oa_hf_json_write(c, out, "generation_config.json",
-                                json_pack("{s:b, s:b, s:I}", "do_sample", 0, "use_cache", 0,
+                                json_pack("{s:b, s:b, s:I}", "do_sample", 0, "use_cache", 1,
                                           "max_length", (json_int_t)m->options.model_context)));
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, out, OA_EXPORTED_RUN));

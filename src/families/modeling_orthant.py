@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model that Orthant exported, in plain PyTorch, written as the definitions of its attentions and not for speed.
 
-Every attention is a map of n x n weights or a loop over tokens, and generation reads the whole text again for each
-token. Rows of a batch may be padded on either side: a token's position is its place among the tokens of its row.
-Dropout is not applied. Letters: B rows, n tokens, D model width, H heads of a group, N of them with keys and values of
-their own, K and V widths of a head, r features."""
+Every attention is a map of m x n weights or a loop over tokens. Generation keeps keys and values of the tokens that
+were read, or where an attention of the model has another state reads the whole text again for each token. Rows of a
+batch may be padded on either side: a token's position is its place among the tokens of its row. Dropout is not applied.
+Letters: B rows, m tokens that are read, n tokens that have been read with them, D model width, H heads of a group, N of
+them with keys and values of their own, K and V widths of a head, r features."""
 import math
 
 import torch
@@ -12,9 +13,11 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.generation import GenerationMixin
-from transformers.modeling_outputs import CausalLMOutput, MaskedLMOutput, SequenceClassifierOutput
+from transformers.modeling_outputs import CausalLMOutputWithPast, MaskedLMOutput, SequenceClassifierOutput
 
 from .configuration_orthant import OrthantConfig
+
+CACHE = "cache" if hasattr(CausalLMOutputWithPast, "cache") else "past_key_values"  # its name in transformers
 
 
 def add_tensor(module, name, shape, trained):
@@ -73,11 +76,12 @@ def norm(x, kind, epsilon, weight, bias):
     return x + bias if bias is not None else x
 
 
-def rotate(x, rotary):
-    """x [B, H, n, K]; rotary: tables [N, turned / 2] of cosines and sines, and whether pairs are neighbours."""
+def rotate(x, rotary, place):
+    """x [B, H, m, K] at place [B or 1, m]; rotary: tables [N, turned / 2] of cosines and sines, and whether pairs are
+    neighbours."""
     cosine, sine, neighbours = rotary
-    n, half = x.shape[2], cosine.shape[1]
-    cosine, sine = cosine[:n], sine[:n]
+    half = cosine.shape[1]
+    cosine, sine = cosine[place].unsqueeze(1), sine[place].unsqueeze(1)
     turned, rest = x[..., : 2 * half], x[..., 2 * half :]
     a, b = (turned[..., 0::2], turned[..., 1::2]) if neighbours else (turned[..., :half], turned[..., half:])
     a, b = a * cosine - b * sine, a * sine + b * cosine
@@ -92,29 +96,70 @@ def causal_convolution(x, taps):
     return F.silu(z.transpose(1, 2))
 
 
-class Batch:
-    """What all mechanisms of a layer read: tokens x [B, n, D], 0 where `real` [B, n] is false."""
+class Cache:
+    """What the next tokens need of those that were read: `rows`, of each name a tensor [B, heads, n, width], and which of
+    the columns of input_ids are tokens (real [B, columns])."""
 
-    def __init__(self, x, real, rotary, causal):
-        self.x, self.real, self.rotary = x, real, rotary
-        n = x.shape[1]
-        place = torch.arange(n, device=x.device)
-        self.n, self.i, self.j = n, place[:, None], place[None, :]
-        seen = self.j <= self.i if causal else torch.ones(n, n, dtype=torch.bool, device=x.device)
-        self.visible = seen & real[:, None, None, :] & real[:, None, :, None]  # [B, 1, n, n]
+    is_compileable = is_croppable = False
+
+    def __init__(self):
+        self.rows, self.real = {}, None
+
+    def get_seq_length(self, *ignored):
+        return 0 if self.real is None else self.real.shape[1]
+
+    def reorder_cache(self, beams):
+        self.real = self.real.index_select(0, beams)
+        self.rows = {name: rows.index_select(0, beams) for name, rows in self.rows.items()}
+
+
+class Batch:
+    """What all mechanisms of a stack read: tokens x [B, m, D] of a layer at `place` [B or 1, m] of their rows, 0 where
+    `real` [B, m] is false. With them rows have `count` [B, 1] tokens, at most n."""
+
+    def __init__(self, place, real, count, causal, cache):
+        self.place, self.real, self.cache, self.n = place, real, cache, max(int(count.max()), 1)
+        self.x = self.rotary = None
+        self.i, self.j = place[:, None, :, None], torch.arange(self.n, device=place.device).view(1, 1, 1, -1)
+        self.visible = real[:, None, :, None] & (self.j < count[:, None, None])  # [B, 1, m, n]
+        if causal:
+            self.visible = self.visible & (self.j <= self.i)
+
+    def kept(self, name, rows):
+        """rows [B, heads, m, width] of the tokens, behind those of the tokens before them: [B, heads, n, width]."""
+        if self.cache is None:
+            return rows
+        old = self.cache.rows.get(name)
+        if old is not None:  # rows of padding go to n, which is cut off
+            at = torch.where(self.real, self.place, self.n)[:, None, :, None].expand_as(rows)
+            room = rows.new_zeros(*rows.shape[:2], self.n + 1 - old.shape[2], rows.shape[3])
+            rows = torch.cat((old, room), 2).scatter(2, at, rows)[:, :, : self.n]
+        self.cache.rows[name] = rows
+        return rows
+
+    def rows_of(self, table, block=1):
+        """Rows of a table [H, N, ...] for the blocks of queries: [B or 1, H, m, ...]."""
+        return table[:, self.place // block].transpose(0, 1)
 
 
 class Mechanism:
-    """A group of heads. `heads(b)` is its output [B, H, n, V]; `t` has its tensors."""
+    """A group of heads. `heads(b)` is its output [B, H, m, V]; `t` has its tensors."""
 
     def __init__(self, t, group, config, model):
-        self.t, self.options, self.config = t, group["options"], config
+        self.t, self.options, self.config, self.path = t, group["options"], config, group["tensors"]
         self.named = lambda key: model.tensor(group[key])  # tensors that layers share
         self.H, self.N, self.first = group["heads"], group["key_heads"], group["first_head"]
         self.causal = config.causal
 
     def option(self, key):
         return self.options.get(key)
+
+    def is_cached(self):
+        """Keys and values (Batch.kept) are all that later tokens need of earlier ones."""
+        return True
+
+    def kept(self, b, name, rows):
+        return b.kept(f"{self.path}.{name}", rows)
 
     def split(self, rows, heads):
         """[B, n, heads * width] to [B, heads, n, width]."""
@@ -128,7 +173,7 @@ class Mechanism:
         rows = F.linear(b.x, self.t("value.weight"), self.t("value.bias"))
         if self.t("value.conv") is not None:
             rows = causal_convolution(rows, self.t("value.conv"))
-        return self.shared(self.split(rows, self.N))
+        return self.shared(self.kept(b, "value", self.split(rows, self.N)))
 
     def head_norm(self, rows, gain):
         """qknorm of rows [B, heads, n, K]."""
@@ -143,7 +188,7 @@ class Mechanism:
         return norm(rows, kind, epsilon, gain, None)
 
     def project(self, b, part="", turn=True):
-        """Queries and keys [B, H, n, K]; part: "global." of longformer."""
+        """Queries [B, H, m, K] and keys [B, H, n, K]; part: "global." of longformer."""
         t, tie = self.t, self.option("tie")
         key = part + ("query" if tie else "key")
         q = F.linear(b.x, t(part + "query.weight"), t(part + "query.bias"))
@@ -160,11 +205,11 @@ class Mechanism:
         if t("query.diagonal") is not None:
             q = q * t("query.diagonal")[:, None, :]
         if turn and b.rotary is not None:
-            q, k = rotate(q, b.rotary), rotate(k, b.rotary)
-        return q, self.shared(k)
+            q, k = rotate(q, b.rotary, b.place), rotate(k, b.rotary, b.place)
+        return q, self.shared(self.kept(b, part + "key", k))
 
     def gated(self, b, o):
-        """o [B, H, n, V] times the gates of the tokens."""
+        """o [B, H, m, V] times the gates of the tokens."""
         weight = self.t("gate.weight")
         if weight is None:
             return o
@@ -179,7 +224,7 @@ class Mechanism:
 
 
 class Logits(Mechanism):
-    """Logits [B or 1, H, n, n] become weights of the visible keys; `support`: which keys a mechanism leaves."""
+    """Logits [B or 1, H, m, n] become weights of the visible keys; `support`: which keys a mechanism leaves."""
 
     def support(self, b):
         return None
@@ -216,8 +261,9 @@ class Logits(Mechanism):
         """Forget gates, relative positions and the cap."""
         if self.t("forget.weight") is not None:
             gates = F.logsigmoid(F.linear(b.x, self.t("forget.weight"), self.t("forget.bias")))
-            total = gates.cumsum(1).transpose(1, 2)
-            s = s + (total[..., :, None] - total[..., None, :])
+            total = self.kept(b, "forget", gates.transpose(1, 2)[..., None]).cumsum(2)  # [B, H, n, 1]
+            at = b.place[:, None, :, None].expand(len(total), self.H, -1, -1)
+            s = s + (total.gather(2, at) - total.transpose(2, 3))
         s = s + self.relative(b, s)
         cap = self.config.blocks["logit_cap"]
         return cap * torch.tanh(s / cap) if cap else s
@@ -232,7 +278,7 @@ class Logits(Mechanism):
             slopes += [2 ** (-8 * h / (2 * power)) for h in range(1, 2 * power + 1, 2)]
             slopes = torch.tensor(slopes[:H], dtype=torch.float64, device=s.device)
             return (-slopes[:, None, None] * (b.i - b.j).abs()).to(s.dtype)
-        return self.named("relative_bias")[:, self.buckets(b.j - b.i)]
+        return F.embedding(self.buckets(b.j - b.i)[:, 0], self.named("relative_bias").T).permute(0, 3, 1, 2)
 
     def buckets(self, distance):
         """Raffel et al. 2020."""
@@ -304,7 +350,7 @@ class Sparse(Softmax):
         near, far = key_sets(b.i, b.j, self.option("kind"), stride, self.option("summary"))
         if self.option("heads") == "merged":
             return near | far
-        return torch.stack([far if h % 2 else near for h in range(self.H)])
+        return torch.cat([far if h % 2 else near for h in range(self.H)], 1)
 
 
 class BlockSparse(Softmax):
@@ -315,7 +361,7 @@ class BlockSparse(Softmax):
         block, layout = self.option("block"), self.t("block.layout")
         if layout is None:
             layout = self.pooled(b.x.device, block)[None]
-        return layout[:, b.i // block, b.j // block] != 0
+        return b.rows_of(layout, block)[..., b.j.flatten() // block] != 0
 
     def pooled(self, device, block):
         length, kind = self.config.max_position_embeddings, self.option("from")
@@ -347,12 +393,13 @@ class Longformer(Softmax):
             return o
         own = self.weights(b, self.scores(b, "global."), b.visible)
         v = F.linear(b.x, self.t("global.value.weight"), self.t("global.value.bias"))
-        return torch.where(b.i < self.option("global"), own @ self.split(v, self.H), o)
+        v = self.kept(b, "global.value", self.split(v, self.H))
+        return torch.where(b.i < self.option("global"), own @ v, o)
 
 
 class Dense(Logits):
     def inputs(self, b, width):
-        """[B, H, n, in]: all of x, or the channels at the head's number in the layer."""
+        """[B, H, m, in]: all of x, or the channels at the head's number in the layer."""
         if self.option("input") == "full":
             return b.x.unsqueeze(1)
         first = self.first * width
@@ -370,20 +417,19 @@ class Dense(Logits):
 class FactorizedDense(Dense):
     def scores(self, b):
         wa, wb = self.t("dense.a.weight"), self.t("dense.b.weight")
-        x, j = self.inputs(b, wa.shape[-1]), b.j[0]
+        x, j = self.inputs(b, wa.shape[-1]), b.j.flatten()
         left, right = x @ wa.transpose(-1, -2), x @ wb.transpose(-1, -2)
         return left[..., j % wa.shape[1]] * right[..., j // wa.shape[1]]
 
 
 class Random(Logits):
     def scores(self, b):
-        return self.t("random.logits")[None, :, : b.n, : b.n]
+        return b.rows_of(self.t("random.logits"))[..., : b.n]
 
 
 class FactorizedRandom(Logits):
     def scores(self, b):
-        left, right = self.t("random.left")[:, : b.n], self.t("random.right")[:, : b.n]
-        return (left @ right.transpose(-1, -2)).unsqueeze(0)
+        return b.rows_of(self.t("random.left")) @ self.t("random.right")[:, : b.n].transpose(-1, -2)
 
 
 class Mix(Logits):
@@ -395,6 +441,9 @@ class Mix(Logits):
             MECHANISMS[c["mechanism"]](module_at(t, f"mix.{i}"), c, config, model)
             for i, c in enumerate(group["components"])
         ]
+
+    def is_cached(self):
+        return all(c.is_cached() for c in self.components)
 
     def scores(self, b):
         theta, kind = self.t("mix.theta"), self.option("alpha")
@@ -423,7 +472,7 @@ class Linformer(Softmax):
 
 
 class Kernel(Mechanism):
-    """`kernel(b)`: the weights [B, H, n, n] before they are divided by guard(their sum over visible keys)."""
+    """`kernel(b)`: the weights [B, H, m, n] before they are divided by guard(their sum over visible keys)."""
 
     def guard(self, den):
         return den
@@ -502,7 +551,7 @@ class Performer(Kernel):
             u, w = torch.cat((u, -u), -1), torch.cat((w, -w), -1)
         top_k = w.amax(-1, keepdim=True)
         products = torch.exp(u - u.amax(-1, keepdim=True)) @ torch.exp(w - top_k).transpose(-1, -2)
-        scale = (top_k - half_k).transpose(-1, -2).expand(-1, -1, b.n, -1)
+        scale = (top_k - half_k).transpose(-1, -2).expand(-1, -1, u.shape[2], -1)
         scale = torch.where(b.visible, scale, torch.full_like(scale, -math.inf))
         top = scale.amax(-1, keepdim=True)
         return products * torch.exp(scale - torch.where(torch.isfinite(top), top, torch.zeros_like(top)))
@@ -512,6 +561,12 @@ class Performer(Kernel):
 
 
 class Linear(Kernel):
+    def is_cached(self):
+        return not self.option("conv") and not self.is_recurrent()
+
+    def is_recurrent(self):
+        return self.normalises() and (self.option("decay") != "none" or self.option("update") != "sum")
+
     def normalises(self):
         """Without a denominator, and with a norm of the output."""
         return self.t("output.norm.weight") is not None
@@ -582,12 +637,12 @@ class Linear(Kernel):
     def heads(self, b):
         if not self.normalises():
             return super().heads(b)
-        if self.option("decay") == "none" and self.option("update") == "sum":
+        if self.is_recurrent():
+            o = self.recurrent(b)
+        else:
             q, k, width = self.mapped(b)
             w = q @ k.transpose(-1, -2)
             o = torch.where(b.visible, w, torch.zeros_like(w)) @ self.values(b) / math.sqrt(width)
-        else:
-            o = self.recurrent(b)
         return norm(o, "rms", 1e-5, self.t("output.norm.weight"), None)
 
 
@@ -598,7 +653,7 @@ class Pattern(Mechanism):
     def heads(self, b):
         kind, edge = self.option("kind"), self.option("edge")
         i, j = b.i.double(), b.j.double()
-        n = i[None] + 1 if self.causal else b.real.sum(1)[:, None, None].double()  # [B or 1, n or 1, 1]
+        n = i + 1 if self.causal else b.real.sum(1).view(-1, 1, 1, 1).double()  # [B or 1, 1, m or 1, 1]
         term = {
             "current": j == i,
             "previous": j == i - 1,
@@ -615,7 +670,7 @@ class Pattern(Mechanism):
         if edge == "clamp":
             target = torch.zeros_like(i) if kind in ("previous", "left") else n - 1
         w = torch.where(total > 0, term / total.clamp(min=1), (j == target).double())
-        w = torch.where(b.visible, w.unsqueeze(1), 0.0)
+        w = torch.where(b.visible, w, 0.0)
         return w.to(b.x.dtype) @ self.values(b)
 
 
@@ -633,7 +688,7 @@ class Gaussian(Mechanism):
 
 class LightConv(Mechanism):
     def filters(self, u):
-        """Logits [B or 1, H, n or 1, W]."""
+        """Logits [B or 1, H, m or 1, W]."""
         return self.t("conv.kernel")[None, :, None, :]
 
     def heads(self, b):
@@ -642,14 +697,15 @@ class LightConv(Mechanism):
             u, gate = u.chunk(2, -1)
             u = u * torch.sigmoid(gate)
         logits, width = self.filters(u), self.option("width")
+        u = self.kept(b, "value", self.split(u, self.H))
         tap = b.j - b.i + (width - 1 if self.causal else width // 2)  # of key j for query i
         inside = b.visible & (tap >= 0) & (tap < width)
-        logits = logits.expand(b.x.shape[0], -1, b.n, -1)
+        logits = logits.expand(len(b.x), -1, b.x.shape[1], -1)
         index = tap.clamp(0, width - 1).expand(*logits.shape[:2], -1, -1)
         e = torch.exp(logits - logits.amax(-1, keepdim=True))
         w = torch.where(inside, e.gather(-1, index), torch.zeros_like(index, dtype=e.dtype))
         total = w.sum(-1, keepdim=True) if self.option("renormalise") else e.sum(-1, keepdim=True)
-        return w / torch.where(total > 0, total, torch.ones_like(total)) @ self.split(u, self.H)
+        return w / torch.where(total > 0, total, torch.ones_like(total)) @ u
 
 
 class DynamicConv(LightConv):
@@ -658,6 +714,9 @@ class DynamicConv(LightConv):
 
 
 class Mixer(Mechanism):
+    def is_cached(self):
+        return False
+
     def heads(self, b):
         t, hidden = self.t, self.t("mixer.in.weight").shape[0]
         if t("value.weight") is not None:
@@ -713,7 +772,6 @@ class OrthantModel(PreTrainedModel):
 
     config_class = OrthantConfig
     base_model_prefix = "orthant"
-    _supports_cache_class = False
     _keep_in_fp32_modules = None
 
     def __init__(self, config):
@@ -726,6 +784,7 @@ class OrthantModel(PreTrainedModel):
             [MECHANISMS[g["mechanism"]](module_at(self, g["tensors"]), g, config, self) for g in groups]
             for groups in config.layers
         ]
+        self.is_cached = all(group.is_cached() for groups in self.attention for group in groups)
         self.post_init()
 
     def _init_weights(self, module):
@@ -754,12 +813,11 @@ class OrthantModel(PreTrainedModel):
             return None
         return cosine, self.tensor(name + ".sine"), self.config.blocks["rotary_pairing"] == "interleaved"
 
-    def attend(self, x, layer, real):
-        x = torch.where(real[..., None], x, torch.zeros_like(x))
-        b = Batch(x, real, self.angles(layer), self.config.causal)
+    def attend(self, x, layer, b):
+        b.x, b.rotary = torch.where(b.real[..., None], x, torch.zeros_like(x)), self.angles(layer)
         heads = torch.cat([group(b) for group in self.attention[layer]], -1)
         y = self.linear(heads, f"{self.role}.layers.{layer}.attention.output")
-        return torch.where(real[..., None], y, torch.zeros_like(y))
+        return torch.where(b.real[..., None], y, torch.zeros_like(y))
 
     def feed_forward(self, x, layer):
         at, f = f"{self.role}.layers.{layer}.ffn.", activation(self.config.blocks["activation"])
@@ -767,7 +825,7 @@ class OrthantModel(PreTrainedModel):
         h = f(self.linear(x, at + "gate")) * h if self.config.blocks["ffn_gate"] else f(h)
         return self.linear(h, at + "out")
 
-    def block(self, x, layer, real):
+    def block(self, x, layer, b):
         blocks = self.config.blocks
         place, scale = blocks["norm"], blocks["residual_scale"]
 
@@ -782,39 +840,57 @@ class OrthantModel(PreTrainedModel):
                 branch = self.norm(branch, f"layers.{layer}.{name}" + (".out" if place == "both" else ""))
             return x + scale * branch
 
-        y = add(x, self.attend(read(x, "attention_norm"), layer, real), "attention_norm")
+        y = add(x, self.attend(read(x, "attention_norm"), layer, b), "attention_norm")
         z = read(x if blocks["parallel"] else y, "ffn_norm")
         return add(y, self.feed_forward(z, layer), "ffn_norm")
 
-    def hidden(self, input_ids, attention_mask=None, token_type_ids=None):
-        """Hidden states [B, n, D], 0 at padding, and which tokens are real."""
-        length = self.config.max_position_embeddings
-        real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-        if real.shape != input_ids.shape:
-            raise ValueError(f"attention_mask is {list(real.shape)} and input_ids are {list(input_ids.shape)}")
+    def which_are_real(self, input_ids, attention_mask, cache):
+        """Which columns are tokens [B, columns], those of the cache before those of input_ids."""
+        past, real = (0 if cache is None else cache.get_seq_length()), attention_mask
+        if real is None:
+            real = torch.ones_like(input_ids, dtype=torch.bool)
+            real = torch.cat((cache.real, real), 1) if past else real
+        real, columns = real.bool(), past + input_ids.shape[1]
+        if real.shape != (len(input_ids), columns):
+            raise ValueError(f"attention_mask is {list(real.shape)} for {columns} columns of {len(input_ids)} rows")
         count, first = real.sum(1, keepdim=True), real.int().argmax(1, keepdim=True)
-        place = torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]
+        place = torch.arange(columns, device=input_ids.device)[None, :]
         if not torch.equal(real, (place >= first) & (place < first + count)):
             raise ValueError("attention_mask has a gap in a row: padding is at the beginning or the end of a row only")
-        if count.max() > length:
-            raise ValueError(f"the model reads at most {length} tokens; a row has {int(count.max())}")
-        n = max(int(count.max()), 1)  # rows begin with their first token
-        at = (place[:, :n] + first).clamp(max=input_ids.shape[1] - 1)
-        x = self.embed(input_ids.gather(1, at), None if token_type_ids is None else token_type_ids.gather(1, at))
-        inside = place[:, :n] < count
+        if count.max() > self.config.max_position_embeddings:
+            raise ValueError(
+                f"the model reads at most {self.config.max_position_embeddings} tokens; a row has {int(count.max())}"
+            )
+        return real
+
+    def hidden(self, input_ids, attention_mask=None, token_type_ids=None, cache=None):
+        """Hidden states [B, columns of input_ids, D], 0 at padding, and which of the columns are tokens."""
+        real = self.which_are_real(input_ids, attention_mask, cache)
+        past = real.shape[1] - input_ids.shape[1]
+        start, new = real[:, :past].sum(1, keepdim=True), real[:, past:]
+        count, first = new.sum(1, keepdim=True), new.int().argmax(1, keepdim=True)
+        column = torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]
+        m = max(int(count.max()), 1)  # rows begin with their first token
+        at, inside = (column[:, :m] + first).clamp(max=input_ids.shape[1] - 1), column[:, :m] < count
+        place = (start + column[:, :m]).clamp(max=max(int((start + count).max()), 1) - 1) if past else column[:, :m]
+        b = Batch(place, inside, start + count, self.config.causal, cache)
+        segments = None if token_type_ids is None else token_type_ids.gather(1, at)
+        x = self.embed(input_ids.gather(1, at), place, segments)
         for layer in range(self.config.num_hidden_layers):
-            x = self.block(x, layer, inside)
+            x = self.block(x, layer, b)
         if self.config.blocks["norm"] != "post":
             x = self.norm(x, "norm")
-        back = (place - first).clamp(0, n - 1)[..., None].expand(-1, -1, x.shape[-1])
+        if cache is not None:
+            cache.real = real
+        back = (column - first).clamp(0, m - 1)[..., None].expand(-1, -1, x.shape[-1])
         x = x.gather(1, back)
-        return torch.where(real[..., None], x, torch.zeros_like(x)), real
+        return torch.where(new[..., None], x, torch.zeros_like(x)), new
 
-    def embed(self, ids, segments):
+    def embed(self, ids, place, segments):
         blocks = self.config.blocks
         x = F.embedding(ids, self.tensor("embedding.weight")) * blocks["embedding_factor"]
         if self.tensor("position.weight") is not None:
-            x = x + self.tensor("position.weight")[: ids.shape[1]]
+            x = x + self.tensor("position.weight")[place]
         if self.tensor("segment.weight") is not None:
             x = x + F.embedding(torch.zeros_like(ids) if segments is None else segments, self.tensor("segment.weight"))
         return self.norm(x, "embedding_norm") if blocks["embedding_norm"] else x
@@ -838,18 +914,36 @@ class OrthantModel(PreTrainedModel):
 
 
 class OrthantForCausalLM(OrthantModel, GenerationMixin):
-    def forward(self, input_ids=None, attention_mask=None, labels=None, return_dict=None, logits_to_keep=0, **ignored):
-        x, _ = self.hidden(input_ids, attention_mask)
+    @classmethod
+    def _supports_default_dynamic_cache(cls):
+        return False  # a Cache of this file
+
+    def cache_of(self, given, use_cache):
+        """The cache to read and to add to, or None."""
+        if given is not None and not isinstance(given, Cache):
+            raise ValueError("the cache must be one that this model has returned")
+        return given if given is not None else Cache() if use_cache is not False and self.is_cached else None
+
+    def forward(self, input_ids=None, attention_mask=None, labels=None, use_cache=None, logits_to_keep=0, **others):
+        cache = self.cache_of(others.get(CACHE), use_cache if labels is None else False)
+        x, _ = self.hidden(input_ids, attention_mask, cache=cache)
         logits = self.logits(x[:, -logits_to_keep:] if logits_to_keep else x)
         loss = None
         if labels is not None:
             loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
-        return CausalLMOutput(loss=loss, logits=logits)
+        return CausalLMOutputWithPast(loss=loss, logits=logits, **{CACHE: cache})
 
-    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **ignored):
+    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, use_cache=None, **others):
         if attention_mask is not None and not bool(attention_mask[:, -1].all()):
             raise ValueError("a row ends with padding and cannot be continued: pad on the left (padding_side='left')")
-        return {"input_ids": input_ids, "attention_mask": attention_mask, "use_cache": False}
+        cache = others.get(CACHE)
+        past = 0 if cache is None else cache.get_seq_length()
+        return {
+            "input_ids": input_ids[:, past:],
+            "attention_mask": attention_mask,
+            "use_cache": use_cache,
+            CACHE: cache,
+        }
 
 
 class OrthantForMaskedLM(OrthantModel):

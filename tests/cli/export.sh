@@ -26,6 +26,7 @@ for field in '"model_type": "orthant"' '"AutoConfig": "configuration_orthant.Ort
     says hf/config.json "$field"
 done
 says hf/generation_config.json '"max_length": 16'
+says hf/generation_config.json '"use_cache": true'
 says_wrapped hf/README.md 'orthogonal(qk=srht):2 | random + softmax:2 ; gla\|orthogonal(qk=srht):2 .* linear'
 says hf/README.md '^- orthogonal: Frozen random orthogonal projections'
 [ "$(grep -c '^- [a-z]*: ' hf/README.md)" -eq 5 ] || fail "the card has other mechanisms than orthogonal, random, softmax, mix and linear"
