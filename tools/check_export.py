@@ -49,7 +49,8 @@ CAUSAL = [
     "linear(kv=2)", "linear(conv=3)", "retention", "gla", "deltanet", "gated-deltanet", "kda",
     "linear(map=unit, update=delta, kv=1)", "cosformer(length=40)", "polynomial(degree=4, bias=1)",
     "taylor(width=4)", "polysketch(sketch=8)", "performer(kernel=trig)", "performer(kernel=hyperbolic)",
-    "performer(kernel=smreg)", "performer(kernel=relu, qk=srht)", "performer(draw=iid, kv=2)",
+    *(f"performer(kernel={kernel})" for kernel in ("favor++", "sderf", "aderf", "saderf")),
+    "performer(kernel=aderf, kv=2, features=5)", "performer(kernel=smreg)", "performer(kernel=relu, qk=srht)", "performer(draw=iid, kv=2)",
     "pattern(previous, edge=self)", "pattern(left)", "pattern(start)", "pattern(left, edge=clamp)",
     "gaussian(offset=-1, sigma=2)", "gaussian(renormalise)", "lightconv(width=4, glu)",
     "lightconv(renormalise)", "dynamicconv(width=3, glu, renormalise)", "mixer(hidden=9, value)", "mixer",
@@ -58,7 +59,8 @@ CAUSAL = [
 ]
 WHOLE = [
     "linformer(rank=5)", "linformer(rank=5, share=kv)", "linformer(share=heads, rank=3)", "raganato",
-    "pattern(next)", "performer(kernel=favor++)", "pattern(right, edge=clamp)", "pattern(last)", "pattern(end)",
+    "pattern(next)", "performer(kernel=favor++)", "performer(kernel=sderf)",
+    "performer(kernel=aderf, kv=2)", "performer(kernel=saderf)", "pattern(right, edge=clamp)", "pattern(last)", "pattern(end)",
     "local(window=2)", "sparse(strided, stride=3)", "sparse(fixed, stride=4, heads=split)",
     "longformer(window=2, global=2)", "bigbird(block=4, random=1)", "mixer", "lightconv",
     "dynamicconv(renormalise)", "gaussian(renormalise)", "performer", "linear", "linear(map=unit)",
@@ -67,7 +69,8 @@ WHOLE = [
 ]
 MODELS = [[], ["--preset", "llama"], ["--preset", "nanochat"], ["--model.norm", "post", "--model.bias", "true"],
           ["--model.norm", "post", "--model.residual_scale", "0.7"]]
-QUICK = ("softmax(kv=2)", "random + softmax", "local(window=3)", "performer", "gated-deltanet", "linformer(rank=5)")
+QUICK = ("softmax(kv=2)", "random + softmax", "local(window=3)", "performer", "performer(kernel=sderf)",
+         "gated-deltanet", "linformer(rank=5)")
 
 
 class Checker:

@@ -19,15 +19,7 @@ const struct oa_model_family oa_family_orthant = { .type = "orthant",
 
 /* ---- what the modelling file has ---- */
 
-/* Options that it has not; a mechanism without a line in its table MECHANISMS is not there. */
-static const struct missing_option {
-    const char *mechanism, *key, *word;
-} missing_options[] = { { "pattern", "unit", "word" },
-                        { "performer", "kernel", "favor++" },
-                        { "performer", "kernel", "sderf" },
-                        { "performer", "kernel", "aderf" },
-                        { "performer", "kernel", "saderf" } };
-
+/* A mechanism without a line in its table MECHANISMS is not there. */
 static enum oa_error check_atom(oa_context *c, const struct oa_atom *a)
 {
     char line[80];
@@ -37,14 +29,11 @@ static enum oa_error check_atom(oa_context *c, const struct oa_atom *a)
                        "%s has no class in the modelling file that is exported with a model: "
                        "models with it stay here",
                        a->mechanism->name);
-    for (size_t i = 0; i < sizeof missing_options / sizeof *missing_options; i++) {
-        const struct missing_option *m = &missing_options[i];
-        if (strcmp(a->mechanism->name, m->mechanism) == 0 && oa_atom_is(a, m->key, m->word))
-            return oa_fail(c, OA_UNSUPPORTED,
-                           "%s(%s=%s) is not in the modelling file that is exported with a model: "
-                           "models with it stay here",
-                           m->mechanism, m->key, m->word);
-    }
+    if (strcmp(a->mechanism->name, "pattern") == 0 && oa_atom_is(a, "unit", "word"))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "pattern(unit=word) is not in the modelling file that is exported with a "
+                       "model: transformers gives a model the numbers of tokens and not those of "
+                       "words. Use unit=token");
     for (int i = 0; i < a->children; i++)
         OA_TRY(check_atom(c, &a->child[i]));
     return OA_OK;

@@ -529,8 +529,82 @@ class Polysketch(Kernel):
         return (q @ k.transpose(-1, -2)).square()
 
 
+def symmetric(matrix, function):
+    """Q f(l) Q^T of a symmetric matrix Q diag(l) Q^T."""
+    values, q = torch.linalg.eigh(matrix)
+    return (q * function(values).unsqueeze(-2)) @ q.transpose(-1, -2)
+
+
+def best_a(phi):
+    """The minimiser of the mean logarithm of the variance (Likhosherstov et al. 2022, 2023)."""
+    phi = phi.clamp(min=0)
+    return (1 - 2 * phi - torch.sqrt(4 * phi.square() + 12 * phi + 1)) / 16
+
+
+def best_factor(phi):
+    return torch.sqrt(1 - 4 * best_a(phi))
+
+
+def fit_features(kind, mean, square):
+    """A, B_1, B_2, P_1, P_2 [.., K, K] of log f(w, x) = w A w + w B x - x P x / 2 by the moments of queries and keys:
+    mean two [.., K], square two [.., K, K]."""
+    (m1, m2), (one, two) = mean, square
+    width, identity = m1.shape[-1], torch.eye(m1.shape[-1], dtype=m1.dtype, device=m1.device)
+
+    def trace(x):
+        return x.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+
+    dot = (m1 * m2).sum(-1)[..., None, None]
+    if kind == "sderf":
+        cross = m1.unsqueeze(-1) * m2.unsqueeze(-2)
+        total = one + two + cross + cross.transpose(-1, -2)
+        b = symmetric(total, best_factor)
+        return symmetric(total, best_a), b, b, identity, identity
+    if kind == "aderf":
+        one, two = (x + 1e-6 * trace(x) / width * identity for x in (one, two))
+        root = symmetric(one, lambda x: x.clamp(min=0).sqrt())
+        inverse = symmetric(one, lambda x: x.clamp(min=1e-300).rsqrt())
+        r = symmetric(root @ two @ root, lambda x: x.clamp(min=0).sqrt())
+        g, phi = inverse @ r @ inverse, 2 * (trace(r) + dot) / width
+        powers = [symmetric(g, lambda x, p=p: x.clamp(min=1e-300) ** p) for p in (0.5, -0.5, 1, -1)]
+        b, p = [best_factor(phi) * x for x in powers[:2]], powers[2:]
+    elif kind == "saderf":
+        one, two = one.diagonal(dim1=-2, dim2=-1), two.diagonal(dim1=-2, dim2=-1)
+        phi = 2 * (torch.sqrt(one * two).sum(-1)[..., None, None] + dot) / width
+        ratio = torch.where(one > 0, two / one, 1e12)
+        psi = (ratio**0.25).clamp(1e-3, 1e3).diag_embed()
+        back = torch.where(identity > 0, 1 / psi, 0)
+        b, p = (best_factor(phi) * psi, best_factor(phi) * back), (psi.square(), back.square())
+    else:
+        phi = (trace(one) + trace(two) + 2 * dot) / width
+        b, p = [best_factor(phi) * identity] * 2, [identity] * 2
+    return best_a(phi) * identity, *b, *p
+
+
 class Performer(Kernel):
-    """Random features; exponents are relative to the largest of the row of queries, and of the visible keys."""
+    """Random features; exponents are relative to the largest of the row of queries, and of the visible keys. favor++,
+    sderf, aderf and saderf are fitted to the moments in the file, or without such to those of the tokens."""
+
+    def moments(self, b, rows):
+        """Of queries and keys, stacked: mean [2, B or 1, H, K] and square [2, B or 1, H, K, K]."""
+        mean, square = self.t("features.mean"), self.t("features.square")
+        if mean is not None:
+            return mean.double()[:, None], square.double()[:, None]
+        real = b.real[:, None, :, None].double()
+        count = real.sum(2).clamp(min=1)
+        rows = torch.stack(rows).detach().double() * real
+        return rows.sum(3) / count, rows.transpose(-1, -2) @ rows / count.unsqueeze(-1)
+
+    def fitted(self, b, q, k, omega):
+        """Exponents of queries and keys, and x P x / 2 of keys."""
+        mean, square = self.moments(b, (q, k))
+        fits = zip(fit_features("favor++", mean, square), fit_features(self.option("kernel"), mean, square))
+        real = (square.diagonal(dim1=-2, dim2=-1).sum(-1) > 0).all(0)[..., None, None]
+        a, *others = (torch.where(real, own, plain) for plain, own in fits)
+        bias = ((omega.double() @ a) * omega.double()).sum(-1).to(q.dtype)
+        (turn_q, turn_k), metric = ((omega.double() @ m).to(q.dtype) for m in others[:2]), others[3].to(q.dtype)
+        u, w = (x @ turn.transpose(-1, -2) + bias.unsqueeze(-2) for x, turn in ((q, turn_q), (k, turn_k)))
+        return u, w, ((k @ metric) * k).sum(-1, keepdim=True) / 2
 
     def guard(self, den):
         return away_from_zero(den, 1e-6) if self.option("kernel") == "trig" else den.clamp(min=1e-30)
@@ -541,6 +615,8 @@ class Performer(Kernel):
         q, k = q / q.shape[-1] ** 0.25, k / k.shape[-1] ** 0.25
         u, w, count = q @ omega.T, k @ omega.T, omega.shape[0]
         half_q, half_k = q.square().sum(-1, keepdim=True) / 2, k.square().sum(-1, keepdim=True) / 2
+        if kind in ("favor++", "sderf", "aderf", "saderf"):
+            u, w, half_k = self.fitted(b, q, k, omega)
         if kind == "relu":
             u, w = (F.relu(x) / math.sqrt(count) + 1e-3 for x in (u, w))
             return u @ w.transpose(-1, -2)

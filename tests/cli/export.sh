@@ -83,7 +83,7 @@ refused() { # TASK DATA ATTENTION WORDS
     # shellcheck disable=SC2086
     expect 0 train $small --task "$1" --data.train "$2" --model.attention "$3" --out "refused-$i"
     expect 1 export "refused-$i" --out x
-    says err "$4 is not in the modelling file"
+    says_wrapped err "$4"
     [ ! -e x ] || fail "a refused model left a folder"
     i=$((i + 1))
 }
@@ -94,8 +94,8 @@ for option in "model.position sinusoidal-halves" "model.scale_output true"; do
     says err "the modelling file that is exported with a model has not this ${option% *}"
     i=$((i + 1))
 done
-refused lm text.txt "softmax ; performer(kernel=favor++)" 'performer(kernel=favor++)'
-refused classify rows.tsv "pattern(previous, unit=word):1 | softmax" 'pattern(unit=word)'
+refused classify rows.tsv "pattern(previous, unit=word):1 | softmax" \
+    'pattern(unit=word) is not in the modelling file .* and not those of words. Use unit=token'
 
 python=${ORTHANT_TORCH_PYTHON:-python3}
 command -v "$python" >/dev/null || { echo "there is no $python to compare logits with"; exit 77; }
