@@ -67,10 +67,26 @@ WHOLE = [
     "polynomial", "random + dense", "softmax(relative=t5)", "block-sparse(block=2, from=local)",
     "linear(conv=3)",
 ]
+TRANSLATE = [
+    "linear", "encoder: linformer(rank=5) & decoder: local(window=3) & cross: softmax(kv=2)",
+    "encoder: softmax:1 | bigbird(block=4, random=1):3 & decoder: gla ; softmax & cross: softmax(gate=head)",
+    "encoder: pattern(next):1 | mixer:3 & decoder: random + softmax & cross: orthogonal:2 | softmax(qk=srht, tie):2",
+    "encoder: performer(kernel=sderf) & decoder: performer(kernel=aderf) & cross: softmax(qknorm=rms, normalise=sink)",
+    "encoder: softmax(relative=t5) & decoder: softmax(relative=alibi) & cross: softmax",
+]
 MODELS = [[], ["--preset", "llama"], ["--preset", "nanochat"], ["--model.norm", "post", "--model.bias", "true"],
           ["--model.norm", "post", "--model.residual_scale", "0.7"]]
-QUICK = ("softmax(kv=2)", "random + softmax", "local(window=3)", "performer", "performer(kernel=sderf)",
+QUICK = ("encoder: linformer(rank=5) & decoder: local(window=3) & cross: softmax(kv=2)", "softmax(kv=2)", "random + softmax", "local(window=3)", "performer", "performer(kernel=sderf)",
          "gated-deltanet", "linformer(rank=5)")
+
+
+def padded(ids, lengths, left):
+    """Rows with padding of ones on one side, and the mask of their tokens."""
+    rows, mask, n = torch.ones_like(ids), torch.zeros_like(ids), ids.shape[1]
+    for b, length in enumerate(int(k) for k in lengths):
+        first = n - length if left else 0
+        rows[b, first : first + length], mask[b, first : first + length] = ids[b, :length], 1
+    return rows, mask
 
 
 class Checker:
@@ -90,6 +106,11 @@ class Checker:
         data = "text.txt"
         if task == "mlm":
             words = ["--task", "mlm", *MODELS[(0, 3, 4)[number % 3]]]
+        elif task == "translate":
+            data = "translate.tsv"
+            words = ["--task", task, "--data.tokenizer", "byte", "--model.encoder_layers", "2"]
+            words += ["--model.source_context", "40", *MODELS[(0, 1, 3, 4)[number % 4]]]
+            words += [["--model.share_embeddings", "false"], []][number % 2]
         elif task != "lm":
             data = task + ".tsv"
             words = ["--task", task, "--model.pool", ("cls", "mean", "last")[number % 3], "--model.head", "tanh"]
@@ -104,11 +125,8 @@ class Checker:
 
     def differ(self, model, ids, lengths, expected, left):
         """Largest difference of the logits of real tokens, with padding on one side."""
-        n = ids.shape[1]
-        shift = [(n - int(length)) if left else 0 for length in lengths]
-        mask, rows = torch.zeros_like(ids), torch.full_like(ids, 1)
-        for b, (first, length) in enumerate(zip(shift, lengths)):
-            rows[b, first : first + length], mask[b, first : first + length] = ids[b, :length], 1
+        shift = [(ids.shape[1] - int(length)) if left else 0 for length in lengths]
+        rows, mask = padded(ids, lengths, left)
         with torch.no_grad():
             got = model(input_ids=rows, attention_mask=mask).logits
         if got.dim() == 2:
@@ -128,11 +146,12 @@ class Checker:
         if exported.returncode:
             refused = "is not in the modelling file" in exported.stderr or "has no class" in exported.stderr
             return self.say(attention, task, ("refused " if refused else "WRONG ") + exported.stderr.strip())
-        automatic = {"lm": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM"}
+        automatic = {"lm": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM", "translate": "AutoModelForSeq2SeqLM"}
         auto = getattr(transformers, automatic.get(task, "AutoModelForSequenceClassification"))
         try:
             model = auto.from_pretrained(out, trust_remote_code=True, dtype=torch.float64).eval()
-            self.compare(attention, task, number, model)
+            compare = self.compare_translation if task == "translate" else self.compare
+            compare(attention, task, number, model)
         except Exception as error:  # of the modelling file: the next attention is checked all the same
             self.say(attention, task, f"WRONG {type(error).__name__}: {error}")
 
@@ -158,6 +177,57 @@ class Checker:
             text += self.continued(model, ids[:, :8])
         good = off < (BOUND if own else 1e-6) and not text.startswith("WRONG")
         self.say(attention, task, f"{'ok   ' if good else 'WRONG'} {model.config.model_type} {off:.1e} {text}")
+
+    def compare_translation(self, attention, task, number, model):
+        """Logits and loss of an encoder-decoder, and its generated tokens, which must be the likeliest of our logits."""
+        generator = torch.Generator().manual_seed(number)
+        source = torch.randint(4, model.config.vocab_size, (3, 21), generator=generator)
+        target = torch.randint(4, model.config.vocab_size, (3, 17), generator=generator)
+        lengths, target_lengths = torch.tensor([21, 8, 13]), torch.tensor([9, 17, 12])
+        expected = self.translation_logits(f"run-{number}", source, lengths, target, target_lengths)
+        off = 0.0
+        for left in (False, True):
+            ids, mask = padded(source, lengths, left)
+            targets, target_mask = padded(target, target_lengths, left)
+            with torch.no_grad():
+                got = model(input_ids=ids, attention_mask=mask, decoder_input_ids=targets, use_cache=False,
+                            decoder_attention_mask=target_mask).logits
+            first = [17 - int(k) if left else 0 for k in target_lengths]
+            off = max(off, *(float((got[b, first[b] : first[b] + k] - expected[b, :k]).abs().max())
+                             for b, k in enumerate(target_lengths)))
+            made = [
+                model.generate(input_ids=ids, attention_mask=mask, max_new_tokens=10, min_new_tokens=10, num_beams=beams,
+                               use_cache=cached)
+                for beams in (1, 3) for cached in (False, True)
+            ]
+            if not (torch.equal(*made[:2]) and torch.equal(*made[2:])):
+                return self.say(attention, task, f"WRONG with a cache {made}")
+            ours = self.translation_logits(f"run-{number}", source, lengths, made[0][:, :-1], torch.tensor([10] * 3))
+            ours[..., model.config.eos_token_id] = -torch.inf  # by min_new_tokens
+            if not torch.equal(ours.argmax(-1), made[0][:, 1:]):
+                return self.say(attention, task, f"WRONG other tokens {made[0].tolist()}")
+        with torch.no_grad():
+            loss = model(input_ids=source[:1], labels=target[:1, 1:].masked_fill(target[:1, 1:] == target[0, 3], -100),
+                         decoder_input_ids=target[:1, :-1]).loss
+            shifted = model(input_ids=source[:1], labels=target[:1]).loss
+        begin = torch.full_like(target[:1, :1], model.config.decoder_start_token_id)
+        one = torch.tensor([21]), torch.tensor([17])
+        wanted = [self.translation_logits(f"run-{number}", source[:1], one[0], ids, one[1] - (17 - ids.shape[1]))[0]
+                  for ids in (target[:1, :-1], torch.cat((begin, target[:1, :-1]), 1))]
+        kept = target[0, 1:] != target[0, 3]
+        wanted = (torch.nn.functional.cross_entropy(wanted[0][kept], target[0, 1:][kept]),
+                  torch.nn.functional.cross_entropy(wanted[1], target[0]))
+        off = max(off, float((loss - wanted[0]).abs()), float((shifted - wanted[1]).abs()))
+        self.worst = max(self.worst, off)
+        text = "the likeliest tokens, " + ("the same with a cache" if model.is_cached else "without a cache")
+        self.say(attention, task, f"{'ok   ' if off < BOUND else 'WRONG'} {model.config.model_type} {off:.1e} {text}")
+
+    def translation_logits(self, run, source, lengths, target, target_lengths):
+        safetensors.torch.save_file(
+            {"input_ids": source.int(), "lengths": lengths.int(), "decoder_input_ids": target.int().contiguous(),
+             "decoder_lengths": target_lengths.int()}, "in.safetensors")
+        self.orthant("forward", run, "--in", "in.safetensors", "--out", "out.safetensors", "--precision", "f64")
+        return safetensors.torch.load_file("out.safetensors")["logits"]
 
     def loss_differs(self, model, task, ids, expected):
         """The loss for labels, of the first row, against that of the expected logits."""
@@ -186,9 +256,7 @@ class Checker:
 
     def stepped(self, model, ids, lengths, expected):
         """Largest difference of logits that are read in parts with a cache, rows padded on the left."""
-        n, rows, mask = ids.shape[1], torch.zeros_like(ids), torch.zeros_like(ids)
-        for b, length in enumerate(lengths):
-            rows[b, n - length :], mask[b, n - length :] = ids[b, :length], 1
+        n, (rows, mask) = ids.shape[1], padded(ids, lengths, left=True)
         cache, got = None, []
         for first, last in ((0, 10), (10, 14), (14, 15), *((i, i + 1) for i in range(15, n))):
             known = {} if cache is None else {CACHE: cache}
@@ -239,11 +307,14 @@ def main():
         for task, targets in (("classify", ("good", "bad", "ugly")), ("regress", ("0.5", "1.5", "2"))):
             with open(task + ".tsv", "w", encoding="utf-8") as f:
                 f.writelines(f"{targets[i % 3]}\tthe word {i} of {i % 5}\n" for i in range(60))
+        with open("translate.tsv", "w", encoding="utf-8") as f:
+            f.writelines(f"the word {i} is here\tdas Wort {i} ist da\n" for i in range(60))
         listed = json.loads(checker.orthant("list", "--json").stdout)
         names = [m["name"] for m in listed]
         cases = [(a, "lm") for a in names if a not in ("linformer", "mix")] + [(a, "lm") for a in CAUSAL]
         cases += [("pattern(current)", "mlm")] + [(a, "mlm") for a in WHOLE]
         cases += [(a, task) for a in ("linear", "random", "linformer(rank=5)") for task in ("classify", "regress")]
+        cases += [(a, "translate") for a in TRANSLATE]
         if given.quick:
             cases = [case for case in cases if case[0] in QUICK]
         for number, (attention, task) in enumerate(cases):

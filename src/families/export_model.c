@@ -134,12 +134,8 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
                 "architecture %s with output %s%s",
                 oa_architecture_name(&m->form), oa_output_name(m->form.output),
                 m->form.patch ? ", and reads images" : "");
-    else if (both && !read_attention_of_stacks(x, m, attention.s ? attention.s : ""))
-        oa_fail(c, OA_UNSUPPORTED,
-                "no encoder-decoder of transformers has %s: softmax is exported, and "
-                "softmax(relative=t5, share=layers) with softmax as cross-attention",
-                attention.s);
-    else if (!both && !read_attention(x))
+    else if (both ? !read_attention_of_stacks(x, m, attention.s ? attention.s : "")
+                  : !read_attention(x))
         oa_text_printf(&why, "transformers has no class for this model.attention");
     else if (all)
         oa_text_printf(&why, "no family that is exported has this %s", all);
@@ -153,16 +149,15 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
         else
             oa_text_printf(&why, "%s%s has not this %s", why.length ? ", " : "", f->type, option);
     }
-    if (oa_status(c) == OA_OK && !x->family && both)
-        oa_fail(c, OA_UNSUPPORTED, "no family has the form of this encoder-decoder: %s", why.s);
     if (oa_status(c) == OA_OK && !x->family && oa_check_modeling(m) == OA_OK) {
         x->family = &oa_family_orthant;
         snprintf(x->why, sizeof x->why, "%s", why.s);
     }
     if (x->family)
-        x->class = m->form.output != OA_OUTPUT_TOKENS ? x->family->classifier
-                   : encoder && !x->family->encoder   ? "OrthantForMaskedLM"
-                                                      : x->family->class;
+        x->class = m->form.output != OA_OUTPUT_TOKENS    ? x->family->classifier
+                   : encoder && !x->family->encoder      ? "OrthantForMaskedLM"
+                   : both && !x->family->encoder_decoder ? "OrthantForConditionalGeneration"
+                                                         : x->family->class;
     oa_text_free(&attention);
     oa_text_free(&why);
     return oa_status(c);

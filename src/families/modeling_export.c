@@ -39,9 +39,39 @@ static enum oa_error check_atom(oa_context *c, const struct oa_atom *a)
     return OA_OK;
 }
 
+/* As cross-attention softmax and its kin of frozen projections, whose keys and values of the source
+ * are all that a token of the target needs. */
+static enum oa_error check_groups(oa_context *c, const struct oa_layer *l, bool cross)
+{
+    for (int g = 0; g < l->groups; g++) {
+        const char *name = l->group[g].mechanism->name;
+        OA_TRY(check_atom(c, l->group[g].atom));
+        if (cross && strcmp(name, "softmax") != 0 && strcmp(name, "orthogonal") != 0)
+            return oa_fail(c, OA_UNSUPPORTED,
+                           "%s as cross-attention is not in the modelling file that is exported "
+                           "with a model: use softmax or orthogonal there",
+                           name);
+    }
+    return OA_OK;
+}
+
+static enum oa_error check_stack(oa_context *c, const struct oa_stack *s)
+{
+    for (long l = 0; l < s->shape.layers; l++) {
+        OA_TRY(check_groups(c, &s->block[l].attention, false));
+        if (s->shape.cross)
+            OA_TRY(check_groups(c, &s->block[l].cross, true));
+    }
+    return OA_OK;
+}
+
+static bool is_encoder_decoder(const struct oa_model *m)
+{
+    return m->form.encoder && m->form.decoder;
+}
+
 enum oa_error oa_check_modeling(const struct oa_model *m)
 {
-    const struct oa_stack *s = oa_model_stack(m);
     const struct oa_options *o = &m->options;
     const char *option = o->model_scale_output                                ? "model.scale_output"
                          : o->model_position == OA_POSITION_SINUSOIDAL_HALVES ? "model.position"
@@ -49,10 +79,9 @@ enum oa_error oa_check_modeling(const struct oa_model *m)
     if (option)
         return oa_fail(m->context, OA_UNSUPPORTED,
                        "the modelling file that is exported with a model has not this %s", option);
-    for (long l = 0; l < s->shape.layers; l++)
-        for (int g = 0; g < s->block[l].attention.groups; g++)
-            OA_TRY(check_atom(m->context, s->block[l].attention.group[g].atom));
-    return OA_OK;
+    if (is_encoder_decoder(m))
+        OA_TRY(check_stack(m->context, &m->encoder));
+    return check_stack(m->context, oa_model_stack(m));
 }
 
 /* ---- config.json ---- */
@@ -108,18 +137,34 @@ static json_t *group_json(oa_context *c, const struct oa_group *g)
     return group;
 }
 
-static void set_layers(const struct oa_model *m, json_t *config)
+/* Of each layer its groups of heads; cross: those of its cross-attention. */
+static json_t *layers_json(oa_context *c, const struct oa_stack *s, bool cross)
 {
-    oa_context *c = m->context;
-    const struct oa_stack *s = oa_model_stack(m);
     json_t *layers = json_array();
     for (long l = 0; l < s->shape.layers; l++) {
+        const struct oa_layer *layer = cross ? &s->block[l].cross : &s->block[l].attention;
         json_t *groups = json_array();
-        for (int g = 0; g < s->block[l].attention.groups; g++)
-            oa_json_append(c, groups, group_json(c, &s->block[l].attention.group[g]));
+        for (int g = 0; g < layer->groups; g++)
+            oa_json_append(c, groups, group_json(c, &layer->group[g]));
         oa_json_append(c, layers, groups);
     }
-    oa_json_set(c, config, "layers", layers);
+    return layers;
+}
+
+static void set_layers(const struct oa_model *m, const struct oa_exported *x, json_t *config)
+{
+    oa_context *c = m->context;
+    oa_json_set(c, config, "layers", layers_json(c, oa_model_stack(m), false));
+    if (!is_encoder_decoder(m))
+        return;
+    oa_json_set(c, config, "encoder_layers", layers_json(c, &m->encoder, false));
+    oa_json_set(c, config, "cross_layers", layers_json(c, &m->decoder, true));
+    oa_json_set(c, config, "is_encoder_decoder", json_true());
+    oa_json_set(c, config, "encoder_attention_heads", json_integer(m->encoder.shape.heads));
+    oa_json_set(c, config, "max_source_positions", json_integer(m->encoder.shape.length));
+    oa_json_set(c, config, "decoder_start_token_id", json_integer(x->begin));
+    oa_json_set(c, config, "pad_token_id", json_integer(x->begin));
+    oa_json_set(c, config, "eos_token_id", json_integer(x->end));
 }
 
 static void set_tensors(const struct oa_model *m, json_t *config)
@@ -180,9 +225,10 @@ static json_t *blocks_json(oa_context *c, const struct oa_options *o)
 
 static const char *automatic_class(const struct oa_model *m)
 {
-    return m->form.output != OA_OUTPUT_TOKENS ? "AutoModelForSequenceClassification"
-           : m->form.encoder                  ? "AutoModelForMaskedLM"
-                                              : "AutoModelForCausalLM";
+    return is_encoder_decoder(m)                ? "AutoModelForSeq2SeqLM"
+           : m->form.output != OA_OUTPUT_TOKENS ? "AutoModelForSequenceClassification"
+           : m->form.encoder                    ? "AutoModelForMaskedLM"
+                                                : "AutoModelForCausalLM";
 }
 
 static json_t *modeling_config(const struct oa_model *m, const struct oa_exported *x)
@@ -217,7 +263,7 @@ static json_t *modeling_config(const struct oa_model *m, const struct oa_exporte
     oa_json_set(c, config, "blocks", blocks_json(c, o));
     if (m->form.output != OA_OUTPUT_TOKENS)
         oa_hf_labels_write(c, &m->form, config);
-    set_layers(m, config);
+    set_layers(m, x, config);
     set_tensors(m, config);
     oa_text_free(&attention);
     return config;
@@ -277,19 +323,25 @@ static bool card_group_uses(const struct oa_group *g, const struct oa_mechanism 
     return uses;
 }
 
+static bool card_stack_uses(const struct oa_stack *s, const struct oa_mechanism *mechanism)
+{
+    bool uses = false;
+    for (long l = 0; l < s->shape.layers; l++) {
+        for (int g = 0; g < s->block[l].attention.groups; g++)
+            uses = uses || card_group_uses(&s->block[l].attention.group[g], mechanism);
+        for (int g = 0; s->shape.cross && g < s->block[l].cross.groups; g++)
+            uses = uses || card_group_uses(&s->block[l].cross.group[g], mechanism);
+    }
+    return uses;
+}
+
 static void card_add_mechanisms(const struct oa_model *m, struct oa_text *out)
 {
-    const struct oa_stack *s = oa_model_stack(m);
     const struct oa_mechanism *mechanism;
-    for (int i = 0; (mechanism = oa_mechanism_at(i)); i++) {
-        bool uses = false;
-        for (long l = 0; l < s->shape.layers; l++)
-            for (int g = 0; g < s->block[l].attention.groups; g++)
-                uses = uses || card_group_uses(&s->block[l].attention.group[g], mechanism);
-        if (uses)
+    for (int i = 0; (mechanism = oa_mechanism_at(i)); i++)
+        if (card_stack_uses(&m->encoder, mechanism) || card_stack_uses(&m->decoder, mechanism))
             oa_text_printf(out, "- %s: %s. %s\n", mechanism->name, mechanism->title,
                            mechanism->citation);
-    }
 }
 
 static enum oa_error write_modeling_card(const struct oa_model *m, const char *run, const char *out)
@@ -306,7 +358,10 @@ static enum oa_error write_modeling_card(const struct oa_model *m, const char *r
                    "---\nlibrary_name: transformers\ntags: [orthant]\n---\n\n# %s\n\n%s with %ld "
                    "trained and %ld frozen parameters (%ld layers, width %ld, %ld heads, context "
                    "%ld), exported by Orthant %s from `%s`.\n\nIts attention is `%s`:\n\n",
-                   name ? name + 1 : run, m->form.decoder ? "A language model" : "An encoder",
+                   name ? name + 1 : run,
+                   is_encoder_decoder(m) ? "An encoder-decoder"
+                   : m->form.decoder     ? "A language model"
+                                         : "An encoder",
                    m->store.trainable, m->store.frozen, o->model_layers, o->model_width,
                    o->model_heads, o->model_context, oa_version(), run, attention.s);
     card_add_mechanisms(m, &t);
@@ -346,10 +401,16 @@ enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_export
 {
     oa_context *c = m->context;
     OA_TRY(oa_hf_json_write(c, out, "config.json", modeling_config(m, x)));
-    if (m->form.decoder)
-        OA_TRY(oa_hf_json_write(c, out, "generation_config.json",
-                                json_pack("{s:b, s:b, s:I}", "do_sample", 0, "use_cache", 1,
-                                          "max_length", (json_int_t)m->options.model_context)));
+    if (m->form.decoder) {
+        json_t *generation = json_pack("{s:b, s:b, s:I}", "do_sample", 0, "use_cache", 1,
+                                       "max_length", (json_int_t)m->options.model_context);
+        if (is_encoder_decoder(m)) {
+            oa_json_set(c, generation, "decoder_start_token_id", json_integer(x->begin));
+            oa_json_set(c, generation, "pad_token_id", json_integer(x->begin));
+            oa_json_set(c, generation, "eos_token_id", json_integer(x->end));
+        }
+        OA_TRY(oa_hf_json_write(c, out, "generation_config.json", generation));
+    }
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, out, OA_EXPORTED_RUN));
     OA_TRY(oa_model_save_config(m, NULL, path));

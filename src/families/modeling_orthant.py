@@ -13,7 +13,13 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.generation import GenerationMixin
-from transformers.modeling_outputs import CausalLMOutputWithPast, MaskedLMOutput, SequenceClassifierOutput
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    CausalLMOutputWithPast,
+    MaskedLMOutput,
+    Seq2SeqLMOutput,
+    SequenceClassifierOutput,
+)
 
 from .configuration_orthant import OrthantConfig
 
@@ -48,6 +54,8 @@ def tensor_at(module, name):
 
 class Tensors(nn.Module):
     """Tensors under the names of the file: tensors("query.weight"), or None where there is none."""
+
+    main_input_name = "input_ids"  # generate reads it from what is named encoder
 
     def forward(self, name):
         return tensor_at(self, name)
@@ -117,19 +125,26 @@ class Batch:
     """What all mechanisms of a stack read: tokens x [B, m, D] of a layer at `place` [B or 1, m] of their rows, 0 where
     `real` [B, m] is false. With them rows have `count` [B, 1] tokens, at most n."""
 
-    def __init__(self, place, real, count, causal, cache):
-        self.place, self.real, self.cache, self.n = place, real, cache, max(int(count.max()), 1)
+    def __init__(self, place, real, count, causal, cache, memory=None):
+        """memory [B, n, D]: rows of another stack, of count tokens, to take keys and values from."""
+        self.place, self.real, self.cache, self.memory = place, real, cache, memory
+        self.n = max(int(count.max()), 1) if memory is None else memory.shape[1]
         self.x = self.rotary = None
         self.i, self.j = place[:, None, :, None], torch.arange(self.n, device=place.device).view(1, 1, 1, -1)
-        self.visible = real[:, None, :, None] & (self.j < count[:, None, None])  # [B, 1, m, n]
+        self.real_keys = self.j[0, 0] < count  # [B, n]
+        self.visible = real[:, None, :, None] & self.real_keys[:, None, None]  # [B, 1, m, n]
         if causal:
             self.visible = self.visible & (self.j <= self.i)
 
-    def kept(self, name, rows):
-        """rows [B, heads, m, width] of the tokens, behind those of the tokens before them: [B, heads, n, width]."""
+    def kept(self, name, make):
+        """make(): rows [B, heads, m, width] of the tokens, put after those of the tokens before them; or of a memory,
+        once. [B, heads, n, width]."""
+        old = None if self.cache is None else self.cache.rows.get(name)
+        if self.memory is not None and old is not None:
+            return old
+        rows = make()
         if self.cache is None:
             return rows
-        old = self.cache.rows.get(name)
         if old is not None:  # rows of padding go to n, which is cut off
             at = torch.where(self.real, self.place, self.n)[:, None, :, None].expand_as(rows)
             room = rows.new_zeros(*rows.shape[:2], self.n + 1 - old.shape[2], rows.shape[3])
@@ -142,14 +157,23 @@ class Batch:
         return table[:, self.place // block].transpose(0, 1)
 
 
+def tokens_first(real):
+    """Of rows with padding on either side the columns of the tokens, in order [B, m], which of these are tokens [B, m], and
+    how many [B, 1]."""
+    count, first = real.sum(1, keepdim=True), real.int().argmax(1, keepdim=True)
+    column = torch.arange(max(int(count.max()), 1), device=real.device)[None, :]
+    return (column + first).clamp(max=real.shape[1] - 1), column < count, count
+
+
 class Mechanism:
     """A group of heads. `heads(b)` is its output [B, H, m, V]; `t` has its tensors."""
 
-    def __init__(self, t, group, config, model):
-        self.t, self.options, self.config, self.path = t, group["options"], config, group["tensors"]
+    def __init__(self, t, group, stack, model):
+        self.t, self.options, self.stack, self.path = t, group["options"], stack, group["tensors"]
+        self.blocks = model.config.blocks
         self.named = lambda key: model.tensor(group[key])  # tensors that layers share
         self.H, self.N, self.first = group["heads"], group["key_heads"], group["first_head"]
-        self.causal = config.causal
+        self.causal = stack.causal
 
     def option(self, key):
         return self.options.get(key)
@@ -158,8 +182,12 @@ class Mechanism:
         """Keys and values (Batch.kept) are all that later tokens need of earlier ones."""
         return True
 
-    def kept(self, b, name, rows):
-        return b.kept(f"{self.path}.{name}", rows)
+    def kept(self, b, name, make):
+        return b.kept(f"{self.path}.{name}", make)
+
+    def read(self, b, name):
+        """Rows that keys and values are made of, projected."""
+        return F.linear(b.x if b.memory is None else b.memory, self.t(name + ".weight"), self.t(name + ".bias"))
 
     def split(self, rows, heads):
         """[B, n, heads * width] to [B, heads, n, width]."""
@@ -170,14 +198,17 @@ class Mechanism:
         return rows.repeat_interleave(self.H // rows.shape[1], 1)
 
     def values(self, b):
-        rows = F.linear(b.x, self.t("value.weight"), self.t("value.bias"))
-        if self.t("value.conv") is not None:
-            rows = causal_convolution(rows, self.t("value.conv"))
-        return self.shared(self.kept(b, "value", self.split(rows, self.N)))
+        def make():
+            rows = self.read(b, "value")
+            if self.t("value.conv") is not None:
+                rows = causal_convolution(rows, self.t("value.conv"))
+            return self.split(rows, self.N)
+
+        return self.shared(self.kept(b, "value", make))
 
     def head_norm(self, rows, gain):
         """qknorm of rows [B, heads, n, K]."""
-        kind, epsilon = self.option("qknorm") or "none", self.config.blocks["qknorm_epsilon"]
+        kind, epsilon = self.option("qknorm") or "none", self.blocks["qknorm_epsilon"]
         if kind == "none":
             return rows
         if kind == "joint":
@@ -189,24 +220,27 @@ class Mechanism:
 
     def project(self, b, part="", turn=True):
         """Queries [B, H, m, K] and keys [B, H, n, K]; part: "global." of longformer."""
-        t, tie = self.t, self.option("tie")
-        key = part + ("query" if tie else "key")
+        t = self.t
+        scale = math.sqrt(b.x.shape[-1] / (t(part + "query.weight").shape[0] // self.H))
+        turn = turn and b.rotary is not None
+
+        def finished(rows):
+            rows = rows * scale if self.option("scale") == "jl" else rows
+            return rotate(rows, b.rotary, b.place) if turn else rows
+
+        def keys():
+            k = self.read(b, part + ("query" if self.option("tie") else "key"))
+            k = causal_convolution(k, t("key.conv")) if t("key.conv") is not None else k
+            return finished(self.head_norm(self.split(k, self.N), t("key.norm.weight")))
+
         q = F.linear(b.x, t(part + "query.weight"), t(part + "query.bias"))
-        k = F.linear(b.x, t(key + ".weight"), t(key + ".bias"))
-        if t("query.conv") is not None:
-            q, k = causal_convolution(q, t("query.conv")), causal_convolution(k, t("key.conv"))
+        q = causal_convolution(q, t("query.conv")) if t("query.conv") is not None else q
         q = self.head_norm(self.split(q, self.H), t("query.norm.weight"))
-        k = self.head_norm(self.split(k, self.N), t("key.norm.weight"))
-        if self.option("scale") == "jl":
-            s = math.sqrt(b.x.shape[-1] / q.shape[-1])
-            q, k = q * s, k * s
         if t("query.temperature") is not None:
             q = q * t("query.temperature")[:, None, None]
         if t("query.diagonal") is not None:
             q = q * t("query.diagonal")[:, None, :]
-        if turn and b.rotary is not None:
-            q, k = rotate(q, b.rotary, b.place), rotate(k, b.rotary, b.place)
-        return q, self.shared(self.kept(b, part + "key", k))
+        return finished(q), self.shared(self.kept(b, part + "key", keys))
 
     def gated(self, b, o):
         """o [B, H, m, V] times the gates of the tokens."""
@@ -260,12 +294,12 @@ class Logits(Mechanism):
     def changed(self, b, s):
         """Forget gates, relative positions and the cap."""
         if self.t("forget.weight") is not None:
-            gates = F.logsigmoid(F.linear(b.x, self.t("forget.weight"), self.t("forget.bias")))
-            total = self.kept(b, "forget", gates.transpose(1, 2)[..., None]).cumsum(2)  # [B, H, n, 1]
+            gates = F.logsigmoid(self.read(b, "forget")).transpose(1, 2)[..., None]
+            total = self.kept(b, "forget", lambda: gates).cumsum(2)  # [B, H, n, 1]
             at = b.place[:, None, :, None].expand(len(total), self.H, -1, -1)
             s = s + (total.gather(2, at) - total.transpose(2, 3))
         s = s + self.relative(b, s)
-        cap = self.config.blocks["logit_cap"]
+        cap = self.blocks["logit_cap"]
         return cap * torch.tanh(s / cap) if cap else s
 
     def relative(self, b, s):
@@ -346,7 +380,7 @@ def key_sets(i, j, kind, stride, summary):
 
 class Sparse(Softmax):
     def support(self, b):
-        stride = self.option("stride") or math.isqrt(self.config.max_position_embeddings - 1) + 1
+        stride = self.option("stride") or math.isqrt(self.stack.length - 1) + 1
         near, far = key_sets(b.i, b.j, self.option("kind"), stride, self.option("summary"))
         if self.option("heads") == "merged":
             return near | far
@@ -364,7 +398,7 @@ class BlockSparse(Softmax):
         return b.rows_of(layout, block)[..., b.j.flatten() // block] != 0
 
     def pooled(self, device, block):
-        length, kind = self.config.max_position_embeddings, self.option("from")
+        length, kind = self.stack.length, self.option("from")
         place = torch.arange(length, device=device)
         i, j = place[:, None], place[None, :]
         if kind == "local":
@@ -392,8 +426,7 @@ class Longformer(Softmax):
         if self.option("shared") or self.option("global") == 0:
             return o
         own = self.weights(b, self.scores(b, "global."), b.visible)
-        v = F.linear(b.x, self.t("global.value.weight"), self.t("global.value.bias"))
-        v = self.kept(b, "global.value", self.split(v, self.H))
+        v = self.kept(b, "global.value", lambda: self.split(self.read(b, "global.value"), self.H))
         return torch.where(b.i < self.option("global"), own @ v, o)
 
 
@@ -435,10 +468,10 @@ class FactorizedRandom(Logits):
 class Mix(Logits):
     """Logits of the components, weighted, before one softmax."""
 
-    def __init__(self, t, group, config, model):
-        super().__init__(t, group, config, model)
+    def __init__(self, t, group, stack, model):
+        super().__init__(t, group, stack, model)
         self.components = [
-            MECHANISMS[c["mechanism"]](module_at(t, f"mix.{i}"), c, config, model)
+            MECHANISMS[c["mechanism"]](module_at(t, f"mix.{i}"), c, stack, model)
             for i, c in enumerate(group["components"])
         ]
 
@@ -461,7 +494,7 @@ class Linformer(Softmax):
         q, k = self.project(b)
         e = self.t("length.key")
         f = self.t("length.value") if self.t("length.value") is not None else e
-        real = b.real[:, None, :, None]
+        real = b.real_keys[:, None, :, None]
         k, v = torch.where(real, k, torch.zeros_like(k)), self.values(b)
         v = torch.where(real, v, torch.zeros_like(v))
         k, v = e[..., : b.n, :].transpose(-1, -2) @ k, f[..., : b.n, :].transpose(-1, -2) @ v
@@ -496,7 +529,7 @@ class Cosformer(Kernel):
 
     def kernel(self, b):
         q, k = self.project(b)
-        limit = self.option("length") or self.config.max_position_embeddings
+        limit = self.option("length") or self.stack.length
         if b.n > limit:
             raise ValueError(f"cosformer was made for at most {limit} tokens; there are {b.n}")
         angle = torch.cos(math.pi * (b.i - b.j).double() / (2 * limit)).to(q.dtype)
@@ -773,7 +806,7 @@ class LightConv(Mechanism):
             u, gate = u.chunk(2, -1)
             u = u * torch.sigmoid(gate)
         logits, width = self.filters(u), self.option("width")
-        u = self.kept(b, "value", self.split(u, self.H))
+        u = self.kept(b, "value", lambda: self.split(u, self.H))
         tap = b.j - b.i + (width - 1 if self.causal else width // 2)  # of key j for query i
         inside = b.visible & (tap >= 0) & (tap < width)
         logits = logits.expand(len(b.x), -1, b.x.shape[1], -1)
@@ -798,12 +831,12 @@ class Mixer(Mechanism):
         if t("value.weight") is not None:
             x = self.values(b)
         else:
-            width = b.x.shape[-1] // self.config.num_attention_heads
+            width = b.x.shape[-1] // self.stack.heads
             x = self.split(b.x[..., self.first * width : (self.first + self.H) * width], self.H)
         x = torch.where(b.real[:, None, :, None], x, torch.zeros_like(x))
         into, out = t("mixer.in.weight")[:, : b.n], t("mixer.out.weight")[: b.n]
         if self.causal:
-            length = self.config.max_position_embeddings
+            length = self.stack.length
             time = torch.arange(hidden, device=x.device) * length // hidden
             into = torch.where(b.j <= time[:, None], into, torch.zeros_like(into))
             out = torch.where(time[None, :] <= b.i, out, torch.zeros_like(out))
@@ -843,6 +876,14 @@ MECHANISMS = {
 # ---- models ----
 
 
+class Stack:
+    """An encoder or a decoder: layers of which each has groups of heads for "attention" and maybe "cross_attention"."""
+
+    def __init__(self, role, causal, length, heads):
+        self.role, self.causal, self.length, self.heads, self.layers = role, causal, length, heads, []
+        self.prefix = ""  # of the names of its positions
+
+
 class OrthantModel(PreTrainedModel):
     """Embeddings, blocks and the last norm. Its tensors have the names that they have in Orthant."""
 
@@ -855,13 +896,21 @@ class OrthantModel(PreTrainedModel):
         frozen = set(config.frozen)
         for name, shape in config.tensors.items():
             add_tensor(self, name, shape, name not in frozen)
-        self.role = "decoder" if config.causal else "encoder"
-        self.attention = [
-            [MECHANISMS[g["mechanism"]](module_at(self, g["tensors"]), g, config, self) for g in groups]
-            for groups in config.layers
-        ]
-        self.is_cached = all(group.is_cached() for groups in self.attention for group in groups)
+        self.stack = Stack(
+            "decoder" if config.causal else "encoder",
+            config.causal,
+            config.max_position_embeddings,
+            config.num_attention_heads,
+        )
+        self.add_layers(self.stack, "attention", config.layers)
         self.post_init()
+
+    def add_layers(self, stack, name, layers):
+        whole = stack if name == "attention" else Stack(stack.role, False, stack.length, stack.heads)
+        stack.layers = stack.layers or [{} for _ in layers]
+        for layer, groups in zip(stack.layers, layers):
+            layer[name] = [MECHANISMS[g["mechanism"]](module_at(self, g["tensors"]), g, whole, self) for g in groups]
+        stack.is_cached = all(g.is_cached() for layer in stack.layers for g in layer["attention"])
 
     def _init_weights(self, module):
         pass  # every tensor is in the file
@@ -872,55 +921,60 @@ class OrthantModel(PreTrainedModel):
     def tensor(self, name):
         return tensor_at(self, name)
 
-    def norm(self, x, name):
+    def norm(self, x, path):
         """A norm of the model; where the model has no gain there is no tensor."""
-        blocks, path = self.config.blocks, f"{self.role}.{name}"
+        blocks = self.config.blocks
         weight, bias = self.tensor(path + ".weight"), self.tensor(path + ".bias")
         return norm(x, blocks["norm_kind"], blocks["norm_epsilon"], weight, bias)
 
     def linear(self, x, name):
         return F.linear(x, self.tensor(name + ".weight"), self.tensor(name + ".bias"))
 
-    def angles(self, layer):
-        local = all(g["mechanism"] == "local" for g in self.config.layers[layer])
-        name = "rotary.local" if local and self.tensor("rotary.local.cosine") is not None else "rotary"
+    def angles(self, stack, layer):
+        local = all(isinstance(g, Local) for g in stack.layers[layer]["attention"])
+        name = stack.prefix + "rotary"
+        name += ".local" if local and self.tensor(name + ".local.cosine") is not None else ""
         cosine = self.tensor(name + ".cosine")
         if cosine is None:
             return None
         return cosine, self.tensor(name + ".sine"), self.config.blocks["rotary_pairing"] == "interleaved"
 
-    def attend(self, x, layer, b):
-        b.x, b.rotary = torch.where(b.real[..., None], x, torch.zeros_like(x)), self.angles(layer)
-        heads = torch.cat([group(b) for group in self.attention[layer]], -1)
-        y = self.linear(heads, f"{self.role}.layers.{layer}.attention.output")
+    def attend(self, x, stack, layer, name, b):
+        b.x = torch.where(b.real[..., None], x, torch.zeros_like(x))
+        b.rotary = self.angles(stack, layer) if name == "attention" else None
+        heads = torch.cat([group(b) for group in stack.layers[layer][name]], -1)
+        y = self.linear(heads, f"{stack.role}.layers.{layer}.{name}.output")
         return torch.where(b.real[..., None], y, torch.zeros_like(y))
 
-    def feed_forward(self, x, layer):
-        at, f = f"{self.role}.layers.{layer}.ffn.", activation(self.config.blocks["activation"])
+    def feed_forward(self, x, path):
+        at, f = path + ".ffn.", activation(self.config.blocks["activation"])
         h = self.linear(x, at + "in")
         h = f(self.linear(x, at + "gate")) * h if self.config.blocks["ffn_gate"] else f(h)
         return self.linear(h, at + "out")
 
-    def block(self, x, layer, b):
-        blocks = self.config.blocks
+    def block(self, x, stack, layer, b, across):
+        blocks, path = self.config.blocks, f"{stack.role}.layers.{layer}"
         place, scale = blocks["norm"], blocks["residual_scale"]
 
         def read(x, name):
             first = name == "attention_norm" and layer == 0 and not blocks["first_norm"]
-            return x if first or place not in ("pre", "both") else self.norm(x, f"layers.{layer}.{name}")
+            return x if first or place not in ("pre", "both") else self.norm(x, f"{path}.{name}")
 
         def add(x, branch, name):
             if place == "post":
-                return self.norm(x + scale * branch, f"layers.{layer}.{name}")
+                return self.norm(x + scale * branch, f"{path}.{name}")
             if place in ("both", "branch"):
-                branch = self.norm(branch, f"layers.{layer}.{name}" + (".out" if place == "both" else ""))
+                branch = self.norm(branch, f"{path}.{name}" + (".out" if place == "both" else ""))
             return x + scale * branch
 
-        y = add(x, self.attend(read(x, "attention_norm"), layer, b), "attention_norm")
-        z = read(x if blocks["parallel"] else y, "ffn_norm")
-        return add(y, self.feed_forward(z, layer), "ffn_norm")
+        y = add(x, self.attend(read(x, "attention_norm"), stack, layer, "attention", b), "attention_norm")
+        z = read(x, "ffn_norm") if blocks["parallel"] else None
+        if across is not None:
+            y = add(y, self.attend(read(y, "cross_norm"), stack, layer, "cross_attention", across), "cross_norm")
+        z = read(y, "ffn_norm") if z is None else z
+        return add(y, self.feed_forward(z, path), "ffn_norm")
 
-    def which_are_real(self, input_ids, attention_mask, cache):
+    def which_are_real(self, input_ids, attention_mask, stack, cache):
         """Which columns are tokens [B, columns], those of the cache before those of input_ids."""
         past, real = (0 if cache is None else cache.get_seq_length()), attention_mask
         if real is None:
@@ -933,43 +987,48 @@ class OrthantModel(PreTrainedModel):
         place = torch.arange(columns, device=input_ids.device)[None, :]
         if not torch.equal(real, (place >= first) & (place < first + count)):
             raise ValueError("attention_mask has a gap in a row: padding is at the beginning or the end of a row only")
-        if count.max() > self.config.max_position_embeddings:
-            raise ValueError(
-                f"the model reads at most {self.config.max_position_embeddings} tokens; a row has {int(count.max())}"
-            )
+        if count.max() > stack.length:
+            raise ValueError(f"the model reads at most {stack.length} tokens; a row has {int(count.max())}")
         return real
 
-    def hidden(self, input_ids, attention_mask=None, token_type_ids=None, cache=None):
-        """Hidden states [B, columns of input_ids, D], 0 at padding, and which of the columns are tokens."""
-        real = self.which_are_real(input_ids, attention_mask, cache)
+    def hidden(self, input_ids, attention_mask=None, token_type_ids=None, cache=None, stack=None, memory=None):
+        """Hidden states [B, columns of input_ids, D], 0 at padding, and which of the columns are tokens. memory: hidden
+        states [B, columns, D] of the source and which are tokens."""
+        stack = stack or self.stack
+        real = self.which_are_real(input_ids, attention_mask, stack, cache)
         past = real.shape[1] - input_ids.shape[1]
         start, new = real[:, :past].sum(1, keepdim=True), real[:, past:]
-        count, first = new.sum(1, keepdim=True), new.int().argmax(1, keepdim=True)
-        column = torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]
-        m = max(int(count.max()), 1)  # rows begin with their first token
-        at, inside = (column[:, :m] + first).clamp(max=input_ids.shape[1] - 1), column[:, :m] < count
-        place = (start + column[:, :m]).clamp(max=max(int((start + count).max()), 1) - 1) if past else column[:, :m]
-        b = Batch(place, inside, start + count, self.config.causal, cache)
+        at, inside, count = tokens_first(new)
+        place = torch.arange(at.shape[1], device=at.device)[None, :]
+        if past:
+            place = (start + place).clamp(max=max(int((start + count).max()), 1) - 1)
+        b, across = Batch(place, inside, start + count, stack.causal, cache), None
+        if memory is not None:
+            rows, _, sources = tokens_first(memory[1])
+            rows = memory[0].gather(1, rows[..., None].expand(-1, -1, memory[0].shape[-1]))
+            across = Batch(place, inside, sources, False, cache, rows)
         segments = None if token_type_ids is None else token_type_ids.gather(1, at)
-        x = self.embed(input_ids.gather(1, at), place, segments)
-        for layer in range(self.config.num_hidden_layers):
-            x = self.block(x, layer, b)
+        x = self.embed(input_ids.gather(1, at), place, segments, stack)
+        for layer in range(len(stack.layers)):
+            x = self.block(x, stack, layer, b, across)
         if self.config.blocks["norm"] != "post":
-            x = self.norm(x, "norm")
+            x = self.norm(x, stack.role + ".norm")
         if cache is not None:
             cache.real = real
-        back = (column - first).clamp(0, m - 1)[..., None].expand(-1, -1, x.shape[-1])
-        x = x.gather(1, back)
-        return torch.where(new[..., None], x, torch.zeros_like(x)), new
+        column = torch.arange(input_ids.shape[1], device=at.device)[None, :]
+        back = (column - at[:, :1]).clamp(0, at.shape[1] - 1)[..., None].expand(-1, -1, x.shape[-1])
+        return torch.where(new[..., None], x.gather(1, back), 0.0), new
 
-    def embed(self, ids, place, segments):
-        blocks = self.config.blocks
-        x = F.embedding(ids, self.tensor("embedding.weight")) * blocks["embedding_factor"]
-        if self.tensor("position.weight") is not None:
-            x = x + self.tensor("position.weight")[place]
+    def embed(self, ids, place, segments, stack):
+        blocks, table, position = self.config.blocks, None, self.tensor(stack.prefix + "position.weight")
+        if stack is not self.stack:
+            table = self.tensor("source_embedding.weight")
+        x = F.embedding(ids, self.tensor("embedding.weight") if table is None else table) * blocks["embedding_factor"]
+        if position is not None:
+            x = x + position[place]
         if self.tensor("segment.weight") is not None:
             x = x + F.embedding(torch.zeros_like(ids) if segments is None else segments, self.tensor("segment.weight"))
-        return self.norm(x, "embedding_norm") if blocks["embedding_norm"] else x
+        return self.norm(x, stack.role + ".embedding_norm") if blocks["embedding_norm"] else x
 
     def before_output(self, x):
         """model.head and its norm, of tokens or of the pooled row."""
@@ -989,10 +1048,16 @@ class OrthantModel(PreTrainedModel):
         return cap * torch.tanh(x / cap) if cap else x
 
 
-class OrthantForCausalLM(OrthantModel, GenerationMixin):
+class Writer(OrthantModel, GenerationMixin):
+    """A model that generates."""
+
     @classmethod
     def _supports_default_dynamic_cache(cls):
         return False  # a Cache of this file
+
+    @property
+    def is_cached(self):
+        return self.stack.is_cached
 
     def cache_of(self, given, use_cache):
         """The cache to read and to add to, or None."""
@@ -1000,6 +1065,8 @@ class OrthantForCausalLM(OrthantModel, GenerationMixin):
             raise ValueError("the cache must be one that this model has returned")
         return given if given is not None else Cache() if use_cache is not False and self.is_cached else None
 
+
+class OrthantForCausalLM(Writer):
     def forward(self, input_ids=None, attention_mask=None, labels=None, use_cache=None, logits_to_keep=0, **others):
         cache = self.cache_of(others.get(CACHE), use_cache if labels is None else False)
         x, _ = self.hidden(input_ids, attention_mask, cache=cache)
@@ -1017,6 +1084,67 @@ class OrthantForCausalLM(OrthantModel, GenerationMixin):
         return {
             "input_ids": input_ids[:, past:],
             "attention_mask": attention_mask,
+            "use_cache": use_cache,
+            CACHE: cache,
+        }
+
+
+class SourceEncoder:
+    """What generate calls for the source."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def forward(self, input_ids=None, attention_mask=None):
+        return BaseModelOutput(self.model.hidden(input_ids, attention_mask, stack=self.model.source)[0])
+
+    def __call__(self, input_ids=None, attention_mask=None, **ignored):
+        return self.forward(input_ids, attention_mask)
+
+
+class OrthantForConditionalGeneration(Writer):
+    """An encoder-decoder."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.source = Stack("encoder", False, config.max_source_positions, config.encoder_attention_heads)
+        self.add_layers(self.source, "attention", config.encoder_layers)
+        self.add_layers(self.stack, "cross_attention", config.cross_layers)
+        self.source.prefix, self.stack.prefix = "encoder.", "decoder."
+
+    def get_encoder(self, *ignored, **others):
+        return SourceEncoder(self)
+
+    def forward(
+        self, input_ids=None, attention_mask=None, decoder_input_ids=None, decoder_attention_mask=None,
+        encoder_outputs=None, labels=None, use_cache=None, **others
+    ):  # fmt: skip
+        cache = self.cache_of(others.get(CACHE), use_cache if labels is None else False)
+        states = (encoder_outputs or self.get_encoder()(input_ids, attention_mask))[0]
+        real = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+        real = real if attention_mask is None else attention_mask.bool()
+        if decoder_input_ids is None:
+            if labels is None:
+                raise ValueError("decoder_input_ids or labels are needed besides input_ids")
+            start = torch.full_like(labels[:, :1], self.config.decoder_start_token_id)
+            decoder_input_ids = torch.cat((start, labels[:, :-1]), 1)
+            decoder_input_ids = torch.where(decoder_input_ids < 0, start, decoder_input_ids)
+        x, _ = self.hidden(decoder_input_ids, decoder_attention_mask, cache=cache, memory=(states, real))
+        logits, loss = self.logits(x), None
+        if labels is not None:
+            loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+        return Seq2SeqLMOutput(loss=loss, logits=logits, encoder_last_hidden_state=states, **{CACHE: cache})
+
+    def prepare_inputs_for_generation(
+        self, input_ids, attention_mask=None, encoder_outputs=None, decoder_attention_mask=None, use_cache=None, **others
+    ):
+        cache = others.get(CACHE)
+        past = 0 if cache is None else cache.get_seq_length()
+        return {
+            "attention_mask": attention_mask,
+            "encoder_outputs": encoder_outputs,
+            "decoder_input_ids": input_ids[:, past:],
+            "decoder_attention_mask": decoder_attention_mask,
             "use_cache": use_cache,
             CACHE: cache,
         }
