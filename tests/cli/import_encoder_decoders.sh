@@ -166,14 +166,25 @@ expect 0 train $small ${t5#*layers) } --attention "encoder: $self & decoder: $se
 expect 0 export long-t5 --out long-hf
 says out 'family      t5'
 expect 0 train $small $t5 --model.activation gelu-exact --out exact
-expect 1 export exact --out y
-says err 'marian has not this model.position, t5 has not this model.activation'
+expect 0 export exact --out exact-hf
+says out 'family      orthant (OrthantForConditionalGeneration)'
+says out 'its own     modeling_orthant.py: marian has not this model.position, t5 has not this model.activation'
 expect 0 train $small --out plain
-expect 1 export plain --out y
-says err 't5 has not this model.attention'
-expect 0 train $small --model.attention linear --out linear
-expect 1 export linear --out y
-says err 'no encoder-decoder of transformers has'
+expect 0 export plain --out plain-hf
+says out 't5 has not this model.attention'
+expect 0 train $small --model.attention linear --model.source_context 40 --out linear
+expect 0 export linear --out linear-hf
+says out 'transformers has no class for this model.attention'
+for field in '"AutoModelForSeq2SeqLM": "modeling_orthant.OrthantForConditionalGeneration"' '"is_encoder_decoder": true' \
+    '"max_source_positions": 40' '"tensors": "encoder.layers.1.attention"' '"tensors": "decoder.layers.0.cross_attention"'; do
+    says linear-hf/config.json "$field"
+done
+says linear-hf/generation_config.json '"decoder_start_token_id": [0-9]'
+says linear-hf/README.md '^- softmax: '
+# shellcheck disable=SC2086
+expect 0 train $small --model.attention "encoder: softmax & decoder: softmax & cross: linear" --out across
+expect 1 export across --out y
+says_wrapped err 'linear as cross-attention is not in the modelling file .* use softmax or orthogonal there'
 expect 2 train --data.train pairs.tsv --model.scale_output true --task classify --train.steps 1 --out y
 says err 'model.scale_output = true applies to models of tokens only'
 expect 2 train --data.train pairs.tsv --model.begin_token '<pad>' --train.steps 1 --out y
