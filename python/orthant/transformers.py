@@ -47,7 +47,7 @@ class _Visible:
         self.starts = torch.where(seen, places, mask.shape[3]).amin(1)
         self.ends = torch.where(seen, places + 1, 0).amax(1)
         self.starts = torch.minimum(self.starts, self.ends)
-        for self.keys in (mask.shape[3], int(self.ends.max())):
+        for self.keys in (int(self.ends.max()), mask.shape[3]):  # a static cache has room behind
             for self.causal in (causal, not causal):
                 if self._is(mask[:, 0]):
                     return
@@ -64,6 +64,8 @@ class _Visible:
         queries = self.keys - mask.shape[1] + torch.arange(mask.shape[1])
         past = keys <= queries[:, None]
         is_real = queries < self.ends[:, None]  # a query that is padding may see anything
+        if not bool(is_real.any(1).all()):
+            return False
         wrong = (mask != (real[:, None] & past)) & is_real[:, :, None]
         return mask.shape[1] <= self.keys and not bool(wrong.any())
 
