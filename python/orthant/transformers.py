@@ -14,7 +14,8 @@ from ._torch_core import attend
 
 def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> str:
     """Registers an attention of the language, with its mask function, and returns the name for
-    `attn_implementation`: "orthant:" and the spec.
+    `attn_implementation`: "orthant:", the spec, and a context or seed of its own, so that models
+    with other ones stay as they are.
 
     context: size of tables, 0 = max_position_embeddings of the model; seed of frozen parameters.
     The attention replaces the function of queries, keys and values: projections, rotary positions
@@ -22,6 +23,8 @@ def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> st
     call.
     """
     name = "orthant:" + spec
+    name += " context=%d" % context if context else ""
+    name += " seed=%d" % seed if seed != 1 else ""
     AttentionInterface.register(name, functools.partial(_forward, spec, context, seed, threads))
     AttentionMaskInterface.register(name, _mask)
     return name

@@ -88,6 +88,51 @@ class TestModels(unittest.TestCase):
             for name in ("sdpa", orthant.transformers.register("softmax"))]
         self.assertTrue(torch.equal(*tokens))
 
+    def test_a_static_cache_has_room_behind_its_keys(self):
+        """With room for the prompt twice, and with padding of either kind."""
+        ids = torch.arange(2 * 6).reshape(2, 6)
+        for mask in ([[1] * 6] * 2, [[1] * 6, [0, 0, 0, 1, 1, 1]]):
+            tokens = [make("llama", torch.float64, name, 3).generate(
+                ids, attention_mask=torch.tensor(mask), max_new_tokens=12, do_sample=False,
+                pad_token_id=0, cache_implementation="static")
+                for name in ("sdpa", orthant.transformers.register("softmax"))]
+            self.assertTrue(torch.equal(*tokens))
+        model = make("llama", torch.float64, "sdpa", 3)
+        ends = torch.tensor([[1] * 6, [1, 1, 1, 0, 0, 0]])
+        logits = []
+        for name in ("sdpa", orthant.transformers.register("softmax")):
+            model.set_attn_implementation(name)
+            cache = transformers.StaticCache(config=model.config, max_cache_len=20)
+            try:
+                logits.append(model(ids, attention_mask=ends, **{CACHE: cache}).logits[ends == 1])
+            except orthant.Error:
+                self.assertNotEqual(name, "sdpa")  # refused is right, too
+                return
+        self.assertLess(largest(logits[1], logits[0]), 1e-12)
+
+    def test_names_have_their_seeds_and_contexts(self):
+        first = orthant.transformers.register("performer", seed=3)
+        model, ids = make("llama", torch.float64, first), torch.arange(8)[None]
+        before = model(ids).logits
+        self.assertNotEqual(first, orthant.transformers.register("performer", seed=4))
+        self.assertTrue(torch.equal(model(ids).logits, before))
+        model.set_attn_implementation(orthant.transformers.register("performer", seed=4))
+        self.assertGreater(largest(model(ids).logits, before), 1e-6)
+        self.assertNotEqual(orthant.transformers.register("cosformer", context=16),
+                            orthant.transformers.register("cosformer", context=64))
+
+    def test_softcap_of_the_model(self):
+        torch.manual_seed(0)
+        config = transformers.Gemma2Config(**COMMON, num_key_value_heads=2, head_dim=8,
+                                           attn_logit_softcapping=0.05, query_pre_attn_scalar=1,
+                                           layer_types=["full_attention"] * 2)
+        config._attn_implementation = "eager"
+        model = transformers.Gemma2ForCausalLM(config)
+        ids = torch.arange(9)[None]
+        expected = model(ids).logits
+        model.set_attn_implementation(orthant.transformers.register("softmax"))
+        self.assertLess(largest(model(ids).logits, expected), 1e-5)
+
     def test_local_is_a_window_of_the_model(self):
         torch.manual_seed(0)
         config = transformers.MistralConfig(**COMMON, num_key_value_heads=2, sliding_window=3)
@@ -111,8 +156,9 @@ class TestModels(unittest.TestCase):
             function(layer, q, q, q, None)
         with self.assertRaisesRegex(orthant.Error, "attention_dropout"):
             function(layer, q, q, q, None, dropout=0.1)
-        with self.assertRaisesRegex(orthant.Error, "s_aux"):
-            function(layer, q, q, q, None, s_aux=q)
+        for name in ("s_aux", "position_bias", "head_mask"):
+            with self.assertRaisesRegex(orthant.Error, name):
+                function(layer, q, q, q, None, **{name: q})
         with self.assertRaisesRegex(orthant.Error, "trained parameters"):
             orthant.transformers.register("softmax(normalise=sink)")
             make("llama", torch.float32, "orthant:softmax(normalise=sink)")(torch.zeros(1, 3).long())
