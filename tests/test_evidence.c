@@ -1009,6 +1009,33 @@ static int count_of(const char *text, const char *part)
     return n;
 }
 
+/* The middle of the n-th text whose content is `part`. */
+static double middle_of(const char *svg, const char *part, int n)
+{
+    const char *p = strstr(svg, part);
+    while (n-- > 0 && p)
+        p = strstr(p + 1, part);
+    assert_non_null(p);
+    while (p > svg && strncmp(p, "<text", 5) != 0)
+        p--;
+    const char *x = strstr(p, " x=\"");
+    assert_non_null(x);
+    return strtod(x + 4, NULL);
+}
+
+static void cells_are_in_their_columns(const char *svg)
+{
+    double small = middle_of(svg, ">small<", 0), large = middle_of(svg, ">large<", 0),
+           never = middle_of(svg, ">never<", 0);
+    assert_true(small < large && large < never);
+    near(middle_of(svg, ">71 %<", 0), small);
+    near(middle_of(svg, ">–<", 0), large);
+    for (int n = 0; n < 3; n++)
+        near(middle_of(svg, ">not run<", n), never);
+    near(middle_of(svg, ">99 %<", 0), small);
+    near(middle_of(svg, ">99 %<", 1), large);
+}
+
 /* Ratios and ends computed apart from the definition (numpy 2, scipy's t). */
 static void a_map_has_retained_shares(void **state)
 {
@@ -1036,6 +1063,7 @@ static void a_map_has_retained_shares(void **state)
     has(&text, "fill-opacity:0.35");
     assert_int_equal(count_of(text.s, ">–<"), 1); /* random, which diverged */
     assert_int_equal(count_of(text.s, ">not run<"), 3);
+    cells_are_in_their_columns(text.s);
     oa_text_cut(&text, 0);
     oa_evidence_markdown(&j, 1, "charts", &text);
     has(&text, "![Retained shares](charts/evidence-test-map.svg)");
@@ -1081,6 +1109,17 @@ static void a_map_needs_tasks(void **state)
     oa_experiment_free(&e);
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
     keep("contest", record_of(small_softmax, small_random, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_false(oa_evidence_map(&j, &text));
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+    assert_int_equal(
+        read_claim(&e, "random @ small worse than softmax @ small",
+                   "  variants: [{name: small, set: {model.width: 32}}, {name: large, set: "
+                   "{compare.attentions: [softmax, random, dense, linear]}}]\n"),
+        OA_OK);
+    keep("small", record_of(small_softmax, small_random, 5));
+    keep("large", record_of(large_softmax, large_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_false(oa_evidence_map(&j, &text));
     oa_judged_free(&j);

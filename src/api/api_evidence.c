@@ -123,6 +123,20 @@ static enum oa_error judge_experiments(struct gathering *g)
     return OA_OK;
 }
 
+static enum oa_error check_page_name(const struct gathering *g)
+{
+    const char *page = value_or_default(g->r->page, "docs/evidence.md");
+    char base[OA_PATH];
+    base_of(page, base);
+    const char *ending = page + strlen(base);
+    if (strcmp(ending, ".json") != 0 && strcmp(ending, ".csv") != 0)
+        return OA_OK;
+    return oa_fail(g->c, OA_ARGUMENT,
+                   "--page %s: the page is Markdown, and a file of this name is written next to "
+                   "it; give a name in .md",
+                   page);
+}
+
 static enum oa_error write_evidence_page(struct gathering *g)
 {
     const char *page = value_or_default(g->r->page, "docs/evidence.md");
@@ -422,6 +436,7 @@ enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
     struct gathering g = { .c = c, .r = r };
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_evidence_request", r->reserved, 4));
+    OA_TRY(check_page_name(&g));
     enum oa_error e = gather_evidence(&g, out);
     forget(&g);
     oa_free(g.judged);

@@ -34,6 +34,10 @@ says out '^tiny .* 0 of 2 .* not run$'
 expect 1 evidence without
 says err 'data/elsewhere.txt does not exist. It needs A text: head -c 20000 of another one (licence: public domain)'
 [ ! -e evidence/without ] || fail "something was declared without data"
+for ending in json csv; do
+    expect 2 evidence --no-run --page docs/page.$ending
+    says err "page docs/page.$ending: the page is Markdown"
+done
 expect 2 evidence tinny
 says err 'did you mean "tiny"'
 
@@ -72,6 +76,8 @@ says docs/evidence.md 'Run it with `orthant evidence without --data FOLDER`'
 says docs/evidence/tiny.svg '^<svg'
 says docs/evidence/tiny-over.svg '^<svg'
 [ "$(head -1 docs/evidence.csv)" = experiment,comparison,attention,seed,metric,score,loss ] || fail "evidence.csv has no header"
+says docs/evidence.csv '^tiny,one,softmax,11,loss,[0-9.]*,[0-9.]*$'
+[ "$(wc -l <docs/evidence.csv)" = 21 ] || fail "evidence.csv does not have the 20 runs"
 [ ! -e docs/evidence/tiny-map.svg ] || fail "a map of an experiment with an axis"
 [ ! -e docs/evidence/without.svg ] || fail "a chart of nothing"
 [ "$(grep -c '"prediction": ' docs/evidence.json)" = 4 ] || fail "evidence.json does not have four predictions"
