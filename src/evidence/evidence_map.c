@@ -42,7 +42,7 @@ static void draw_cell(struct oa_svg *g, double x, double y, const json_t *record
                       const char *attention)
 {
     struct oa_fieller share;
-    char text[80];
+    char text[160], low[OA_NUMBER], high[OA_NUMBER];
     if (!record || !oa_evidence_share(record, attention, &share)) {
         oa_svg_text(g, x + COLUMN / 2.0, y + ROW / 2.0, "middle", "note", record ? "–" : "not run");
         return;
@@ -51,9 +51,10 @@ static void draw_cell(struct oa_svg *g, double x, double y, const json_t *record
                    "<rect class=\"c0 band\" style=\"fill-opacity:%.2f\" x=\"%.0f\" y=\"%.0f\" "
                    "width=\"%d\" height=\"%d\"/>\n",
                    0.5 * fmin(1, fmax(0, share.value)), x + 1, y + 1, COLUMN - 2, ROW - 2);
-    snprintf(text, sizeof text, "%.0f %%", 100 * share.value);
+    snprintf(text, sizeof text, "%s %%", oa_number_fixed(low, 100 * share.value, 0));
     oa_svg_text(g, x + COLUMN / 2.0, y + 13, "middle", "name", text);
-    snprintf(text, sizeof text, "%.0f to %.0f", 100 * share.low, 100 * share.high);
+    snprintf(text, sizeof text, "%s to %s", oa_number_fixed(low, 100 * share.low, 0),
+             oa_number_fixed(high, 100 * share.high, 0));
     oa_svg_text(g, x + COLUMN / 2.0, y + 28, "middle", "note", text);
 }
 
