@@ -99,12 +99,15 @@ def doctor(**settings: Any) -> Dict[str, Any]:
         return context.json_of("oa_doctor", context.handle)
 
 
-def import_hf(folder: Path, out: Path, **settings: Any) -> "Run":
-    """A Hugging Face model (its folder, or a GGUF file) as a run in `out`; returns the Run."""
+def import_hf(folder: Path, out: Path, precision: Optional[str] = None,
+              **settings: Any) -> "Run":
+    """A Hugging Face model (its folder, or a GGUF file) as a run in `out`, which computes in
+    `precision` ("f32", "bf16" or "f64"; None: f32); returns the Run."""
     from .runs import Run
     with open_command(settings) as context:
         context.json_of("oa_import", context.handle, text_bytes(folder, "folder"),
-                        text_bytes(out, "out"))
+                        text_bytes(out, "out"),
+                        None if precision is None else text_bytes(precision, "precision"))
     return Run(out)
 
 

@@ -169,7 +169,7 @@ class Wrong(unittest.TestCase):
         self.assertIn("step", self.expect("decoding", right))
         self.assertIn("gradient", self.expect("gradient", right))
         self.assertIn("shape", self.expect("batch", lambda q, k, v: right(q, k, v)[:1]))
-        for arguments, sentence in ((("no claim",), "choose from"), (("batch", "kqv"), '"qkv"')):
+        for arguments, sentence in ((("no claim", "qkv"), "choose from"), (("batch", "kqv"), '"qkv"')):
             with self.assertRaisesRegex(orthant.Error, sentence):
                 verify(right, *arguments)
 

@@ -23,9 +23,9 @@ done
 [ -s "$library/liborthant.a" ] || fail "the static library is not installed"
 [ "$(p/bin/orthant --version)" = "$("$orthant" --version)" ] || fail "the installed program"
 
-# Only what orthant.h declares can be seen, and what commands.h exports for Python, and all of it.
+# Only what orthant.h declares can be seen, and what commands.h and callable.h export for Python, and all of it.
 nm -D --defined-only "$library/liborthant.so" | awk '$2 ~ /[TDRB]/ { print $3 }' | sort >shown
-sed -n 's/^OA_API .*[ *]\(oa_[a-z_]*\)(.*/\1/p' p/include/orthant/orthant.h "$2/src/api/commands.h" | sort >declared
+sed -n 's/^OA_API .*[ *]\(oa_[a-z_]*\)(.*/\1/p' p/include/orthant/orthant.h "$2/src/api/commands.h" "$2/src/verify/callable.h" | sort >declared
 [ -s declared ] || fail "the header declares nothing"
 diff shown declared || fail "the symbols of the shared library are not those of the header"
 readelf -d "$library/liborthant.so" | grep -q 'SONAME.*liborthant.so.[0-9]*\]' || fail "no SONAME"
