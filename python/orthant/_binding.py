@@ -388,6 +388,7 @@ class oa_callable(Structure):
         ('width', c_long),
         ('tokens', POINTER(c_long)),
         ('lengths', c_int),
+        ('copies', c_int),
         ('seed', c_uint64),
     ]
 

@@ -89,6 +89,7 @@ enum oa_error oa_verify_foreign(oa_context *c, const struct oa_foreign_request *
                                                                  : 2,
                              .width = r->width ? r->width : 16,
                              .tokens = tokens,
+                             .copies = 1,
                              .seed = r->seed };
     struct oa_foreign foreign = { .context = c,
                                   .command = r->command,
@@ -102,9 +103,6 @@ enum oa_error oa_verify_foreign(oa_context *c, const struct oa_foreign_request *
         return oa_fail(c, OA_ARGUMENT, "the command is empty; give one, such as \"python f.py\"");
     if (strcmp(inputs, "x") != 0 && strcmp(inputs, "qkv") != 0)
         return oa_fail(c, OA_ARGUMENT, "--inputs is '%.40s'; give x or qkv", inputs);
-    if (strstr(f.claims, "pure"))
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "a command gets its tensors as files: there is no claim 'pure' about it");
     OA_TRY(read_lengths(c, r->tokens ? r->tokens : "1,2,7,12", tokens, &f.lengths));
     OA_TRY(open_folder(c, r, folder));
     f.argument = &foreign;

@@ -127,21 +127,29 @@ static bool claim_holds(const struct oa_claim_check *s)
     return s->worst >= 0 && s->worst <= 1;
 }
 
-/* The claims of a list separated by commas, in its order, into out[room]; refuses other names. */
-static enum oa_error read_claims(oa_context *c, const char *list, const struct oa_claim **out,
-                                 int room, int *count)
+/* The names that f may have; pure, the first of the claims, is not about copies. */
+static const char *claim_names(const struct oa_callable *f)
+{
+    const char *all = "pure, deterministic, dtype, batch, gradient, causal, padding, permutation, "
+                      "average, decoding";
+    return all + (f->copies ? strlen("pure, ") : 0);
+}
+
+/* The claims of f, in their order, into out[room]; refuses other names. */
+static enum oa_error read_claims(oa_context *c, const struct oa_callable *f,
+                                 const struct oa_claim **out, int room, int *count)
 {
     *count = 0;
-    for (const char *at = list; *at; at += at[0] == ',') {
+    for (const char *at = f->claims; *at; at += at[0] == ',') {
         size_t n = strcspn(at, ",");
         const struct oa_claim *found = NULL;
-        for (int i = 0; i < oa_claim_count; i++) {
+        for (int i = f->copies ? 1 : 0; i < oa_claim_count; i++) {
             if (strlen(oa_claims[i].name) == n && memcmp(oa_claims[i].name, at, n) == 0)
                 found = &oa_claims[i];
         }
         if (!found)
             return oa_fail(c, OA_ARGUMENT, "there is no claim '%.*s'; choose from %s",
-                           (int)oa_min((long)n, 60), at, oa_claim_names());
+                           (int)oa_min((long)n, 60), at, claim_names(f));
         for (int i = 0; i < *count; i++) {
             if (out[i] == found)
                 return oa_fail(c, OA_ARGUMENT, "the claim %s is named twice", found->name);
@@ -151,15 +159,8 @@ static enum oa_error read_claims(oa_context *c, const char *list, const struct o
         at += n;
     }
     if (!*count)
-        return oa_fail(c, OA_ARGUMENT, "claims is empty: name at least one of %s",
-                       oa_claim_names());
+        return oa_fail(c, OA_ARGUMENT, "claims is empty: name at least one of %s", claim_names(f));
     return OA_OK;
-}
-
-const char *oa_claim_names(void)
-{
-    return "pure, deterministic, dtype, batch, gradient, causal, padding, permutation, average, "
-           "decoding";
 }
 
 static enum oa_error check_callable(oa_context *c, const struct oa_callable *f)
@@ -169,13 +170,13 @@ static enum oa_error check_callable(oa_context *c, const struct oa_callable *f)
                        f->arrays);
     if (f->batch < 1 || f->batch > 64 || f->heads < 1 || f->width < 1 || f->width > 4096 ||
         f->width % f->heads)
-        return oa_fail(c, OA_SHAPE,
+        return oa_fail(c, OA_ARGUMENT,
                        "batch %ld, width %ld, heads %ld: give a batch of 1 to 64 and a width up to "
                        "4096 that is a multiple of heads",
                        f->batch, f->width, f->heads);
     for (int i = 0; i < f->lengths; i++) {
         if (f->tokens[i] < 1 || f->tokens[i] > 256)
-            return oa_fail(c, OA_SHAPE, "a sequence of %ld tokens; give 1 to 256", f->tokens[i]);
+            return oa_fail(c, OA_ARGUMENT, "a sequence of %ld tokens; give 1 to 256", f->tokens[i]);
     }
     return f->lengths > 0 ? OA_OK : oa_fail(c, OA_ARGUMENT, "tokens is empty: give a length");
 }
@@ -295,11 +296,11 @@ enum oa_error oa_callable_verify(oa_context *c, const struct oa_callable *f,
     int count, begun = 0;
     bool causal = false;
     OA_TRY(check_callable(c, f));
-    OA_TRY(read_claims(c, f->claims, claim, CLAIMS, &count));
+    OA_TRY(read_claims(c, f, claim, CLAIMS, &count));
     for (int i = 0; i < count; i++) {
         causal |= claim[i]->causal;
         if (f->arrays == 1 && strcmp(claim[i]->name, "average") == 0)
-            return oa_fail(c, OA_UNSUPPORTED, "the claim average is about inputs qkv, not x");
+            return oa_fail(c, OA_ARGUMENT, "the claim average is about inputs qkv, not x");
     }
     enum oa_error e = OA_OK;
     for (; begun < count && e == OA_OK; begun++) {

@@ -37,19 +37,18 @@ struct oa_callable {
     int (*run)(void *argument, struct oa_callable_call *calls, long count);
     void *argument;
     const char *title;        /* in the results; NULL: none */
-    const char *claims;       /* names of oa_claim_names, separated by commas */
+    const char *claims;       /* names of claims, separated by commas */
     int arrays;               /* 1 or 3 */
     long batch, heads, width; /* width: of x; a head has width / heads */
     const long *tokens;       /* [lengths] sequence lengths to try */
     int lengths;
+    int copies; /* 1: it gets copies of its arguments, so that no claim is "pure" */
     uint64_t seed;
 };
 
 /* Judges the claims and writes text or JSON. OA_DISPROVED, after that, if one does not hold. */
 OA_API enum oa_error oa_callable_verify(oa_context *c, const struct oa_callable *f,
                                         const struct oa_output *out);
-/* The names of the claims, "pure, deterministic, …". */
-const char *oa_claim_names(void);
 /* Elements of an input and of y. */
 size_t oa_call_elements(const struct oa_callable_call *call);
 

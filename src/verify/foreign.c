@@ -113,10 +113,16 @@ static void read_foreign_tensor(const struct oa_tensors *file, const char *name,
 }
 
 /* Reads the file of a call, or has in `why` what is wrong with it. */
-static void read_result(oa_context *c, const char *path, struct oa_callable_call *call)
+static void read_result(const struct oa_foreign *f, const char *path, struct oa_callable_call *call)
 {
+    oa_context *c = f->context;
     struct oa_tensors *file;
     const char *sentence;
+    if (!oa_file_exists(path)) {
+        snprintf(call->why, sizeof call->why, "the command did not write %s%s", call->name,
+                 f->kept ? "" : "; --keep FOLDER keeps the files and what it printed");
+        return;
+    }
     if (oa_tensors_open(c, path, &file) != OA_OK) {
         oa_last_error(c, &sentence);
         snprintf(call->why, sizeof call->why, "%s", sentence);
@@ -221,7 +227,7 @@ static enum oa_error run_process(struct oa_foreign *f, struct oa_callable_call *
         e = judge_status(f, status, log, calls, count);
     for (long i = 0; e == OA_OK && i < count; i++) {
         if (!calls[i].why[0])
-            read_result(f->context, words[2 * i + 1], &calls[i]);
+            read_result(f, words[2 * i + 1], &calls[i]);
     }
     for (long i = 0; words && !f->kept && i < 2 * count; i++) {
         if (words[i])

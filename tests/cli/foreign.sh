@@ -22,7 +22,11 @@ expect 0 verify --foreign "sh attention" $few --claims deterministic,dtype,batch
 for claim in deterministic dtype batch gradient causal padding decoding; do
     says out "^$claim  .* pass "
 done
-says out '7 claims, .* calls: 7 passed, 0 failed'
+# 2 precisions of 2 lengths, and for each 3 calls, 4 of a batch, 10 with padding, 2 decoded; 1 more for each token of
+# causal and, twice, of the gradient.
+says out '7 claims, 108 calls: 7 passed, 0 failed'
+[ "$(awk '/ pass /{ n += $2 } END { print n }' out)" = 108 ] || fail "the calls do not add up to their total"
+says out '^batch  *16  *[0-9.e-]*  *1e-09  pass  a sequence'
 [ -z "$(find . "${TMPDIR:-/tmp}" -maxdepth 1 -name 'orthant-verify-*' -newer attention)" ] || fail "files were left"
 
 # Each number of the JSON: calls are 2 precisions of 1 + 1 + 2 lengths; the files are those of the calls.
@@ -45,6 +49,24 @@ for pair in '"precision":"f64"' '"dtype":"F64"'; do
     grep -aq "$pair" files/dtype-0008.in.safetensors || fail "the request has no $pair"
 done
 
+# What a command does not write is missing, whatever an earlier verification left there.
+expect 5 verify --foreign true --tokens 2 --threads 1 --quiet --keep files
+says out '^deterministic: the command did not write deterministic-0001.out.safetensors$'
+says out '^dtype: the command did not write dtype-0007.out.safetensors$'
+says out '^batch: the command did not write batch-0009.out.safetensors$'
+says out '3 claims, 16 calls: 0 passed, 3 failed'
+expect 5 verify --foreign true --tokens 2 --threads 1 --quiet --claims batch
+says out 'did not write batch-0001.out.safetensors; --keep FOLDER keeps the files and what it printed'
+
+# Lengths: 16, not 17. The heads are those that are given.
+sixteen=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
+expect 0 verify --foreign "sh attention" --tokens $sixteen --threads 1 --quiet --claims dtype
+says out '1 claims, 32 calls: 1 passed'
+expect 2 verify --foreign "sh attention" --tokens $sixteen,1 --threads 1 --quiet --claims dtype
+says err 'give up to 16 lengths'
+expect 5 verify --foreign true --inputs qkv --width 12 --heads 3 --tokens 2 --quiet --claims dtype --keep heads
+grep -aqF '"q":{"dtype":"F32","shape":[3,3,2,4]' heads/dtype-0001.in.safetensors || fail "q has not 3 heads of 4 columns"
+
 # Mistakes, each found by its claim alone.
 found() { # CLAIM PATTERN
     expect 5 verify --foreign "sh attention" $few --claims "$1" --json
@@ -53,10 +75,16 @@ found() { # CLAIM PATTERN
     says err '1 of 1 claims failed'
 }
 words= && found causal 'row . changes with the tokens from . on'
+words= && expect 5 verify --foreign "sh attention" $few --claims batch,causal
+says out '^batch .* pass '
+says out '^causal .* FAIL  see below'
+says out '^Failures$'
+says out '^causal: row . changes with the tokens from . on'
+says out '2 claims, 32 calls: 1 passed, 1 failed'
 words= && expect 0 verify --foreign "sh attention" $few --claims permutation
 words=--causal && found permutation 'row . does not move with its token'
 spoil='cp "$1" "$2"' && found batch 'batch-0001.out.safetensors: tensor y is missing'
-spoil='rm "$2"' && found batch '.*batch-0001.out.safetensors'
+spoil='rm "$2"' && found batch 'the command did not write batch-0001.out.safetensors; --keep'
 spoil='printf nothing >"$2"' && found batch '.*batch-0001.out.safetensors'
 spoil='echo "KeyError: y"; echo; exit 3' && found dtype 'sh attention ended with exit status 3; its last line: KeyError: y"'
 spoil='kill -9 $$' && found dtype 'sh attention was ended by signal 9'
@@ -87,10 +115,19 @@ expect 2 verify --foreign "sh attention" softmax
 expect 2 verify --foreign "sh attention" --quick
 expect 2 verify --claims batch
 says err 'it needs --foreign'
-expect 1 verify --foreign "sh attention" --claims pure
-says err "no claim 'pure'"
-expect 1 verify --foreign "sh attention" $few --claims average
+expect 2 verify --foreign "sh attention" --claims pure
+says err "there is no claim 'pure'; choose from deterministic, dtype, .* decoding"
+expect 2 verify --foreign "sh attention" --claims ""
+says err 'name at least one of deterministic, dtype, .* decoding'
+expect 2 verify --foreign "sh attention" $few --claims average
 says err 'average is about inputs qkv'
+for tokens in 0 257 1,-1; do
+    expect 2 verify --foreign "sh attention" --tokens $tokens
+    says err 'tokens; give 1 to 256'
+done
+expect 2 verify --foreign "sh attention" --inputs qkv --width 13
+says err 'a multiple of heads'
+expect 2 verify --foreign "sh attention" --width 4097
 
 # What a command leaves running ends with it.
 expect 0 verify --foreign "sleep 1002$$ & sh attention" $few --claims batch
