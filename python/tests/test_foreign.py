@@ -20,7 +20,12 @@ def foreign(command, claims, *words, code=0):
                          text=True, env={**os.environ, "PATH": os.path.dirname(support.PROGRAM)
                                          + os.pathsep + os.environ["PATH"]})
     assert run.returncode == code, run
-    return json.loads(run.stdout)
+    found = json.loads(run.stdout)
+    failures = [claim for claim in found["claims"] if not claim["passed"]]
+    assert found["failures"] == failures, found
+    assert (found["checks"], found["failed"]) == (len(found["claims"]), len(failures)), found
+    assert found["passed"] == found["checks"] - found["failed"], found
+    return found
 
 
 class Foreign(unittest.TestCase):
@@ -73,6 +78,29 @@ for request, answer in zip(files[::2], files[1::2]):
                                         ["dtype", "causal", "permutation", "batch"], tokens=(2, 5))
         self.assertEqual(found["claims"], proof.checks)
         self.assertEqual([c["claim"] for c in proof.failures], ["causal", "permutation"])
+
+    def test_more_calls_than_one_process_gets(self):
+        """Sums of the tokens so far are causal; each process gets up to 400 calls."""
+        script = """
+import sys, numpy as np
+sys.path.insert(0, %r)
+files, sys.argv = sys.argv[1:], sys.argv[:1]
+import foreign_attention as f
+print(len(files) // 2, file=open(%r, "a"))
+for request, answer in zip(files[::2], files[1::2]):
+    f.write(answer, np.cumsum(f.read(request)[1]["x"], -2))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            path, calls = os.path.join(folder, "f.py"), os.path.join(folder, "calls")
+            with open(path, "w") as file:
+                file.write(script % (EXAMPLES, calls))
+            found = foreign("%s %s" % (sys.executable, path), "causal", "--tokens", "70,80")
+            with open(calls) as file:
+                processes = [int(line) for line in file]
+        # Of each precision and length: the whole, and twice each place but the first.
+        self.assertEqual(found["claims"][0]["calls"], 2 * (1 + 2 * 69 + 1 + 2 * 79))
+        self.assertEqual(processes, [400, 196])
+        self.assertEqual(found["claims"][0]["error"], 0)
 
     def test_a_result_that_is_not_finite_is_named(self):
         found = foreign("sh -c 'for f; do :; done; exec %s -c \"import sys; sys.argv, files = "

@@ -144,6 +144,26 @@ class Wrong(unittest.TestCase):
     def test_a_wrong_axis(self):
         self.assertIn("batch", self.expect("batch", over_the_batch))
 
+    def test_a_row_of_a_batch_is_named(self):
+        def spoiled(x):
+            y = x.copy()
+            y[1:2, 5:6] += len(x) == 3
+            return y
+
+        self.assertEqual(self.expect("batch", spoiled, inputs="x"),
+                         "row 5 of sequence 1 of 3 differs alone and in a batch")
+
+    def test_padding_that_is_seen_when_it_is_large(self):
+        def leaks(x, lengths=None):
+            """Padding of the size of tokens changes the rows by less than the bound."""
+            if lengths is None:
+                return x
+            pad = np.arange(x.shape[1]) >= lengths[:, None]
+            return x + x.dtype.type(1e-11) * (np.abs(x) * pad[..., None]).max((1, 2), keepdims=True)
+
+        self.assertRegex(self.expect("padding", leaks, inputs="x"),
+                         r"row \d+ of a sequence of \d+ tokens padded to \d+ changes with the ")
+
     def test_positions_in_what_should_have_none(self):
         self.expect("permutation", right)
 
@@ -169,7 +189,8 @@ class Wrong(unittest.TestCase):
         self.assertIn("step", self.expect("decoding", right))
         self.assertIn("gradient", self.expect("gradient", right))
         self.assertIn("shape", self.expect("batch", lambda q, k, v: right(q, k, v)[:1]))
-        for arguments, sentence in ((("no claim", "qkv"), "choose from"), (("batch", "kqv"), '"qkv"')):
+        for arguments, sentence in ((("no claim", "qkv"), "choose from pure, "),
+                                    (("batch", "kqv"), '"qkv"')):
             with self.assertRaisesRegex(orthant.Error, sentence):
                 verify(right, *arguments)
 
@@ -239,6 +260,34 @@ class Bounds(unittest.TestCase):
 
 
 class Results(unittest.TestCase):
+    def test_a_proof_is_printed_as_it_is(self):
+        """Its error, and FAILS only at the claim that does."""
+        proof = verify(lambda x: x * x.dtype.type(1 + (4e-9 if len(x) == 1 else 0)),
+                       ["pure", "batch", "dtype"])
+        pure, batch, dtype = repr(proof).split("\n")
+        self.assertEqual(pure.split()[:5], ["pure", "holds", "0.0e+00", "of", "5e-01"])
+        self.assertEqual(batch.split()[:5], ["batch", "FAILS", "4.0e-09", "of", "1e-09"])
+        self.assertRegex(batch, r"row \d+ of sequence \d of 3 differs alone and in a batch$")
+        self.assertEqual(dtype.split()[:2], ["dtype", "holds"])
+        self.assertNotIn("FAILS", pure + dtype)
+
+    def test_a_constant_satisfies_all_claims_but_average(self):
+        def constant(*inputs, lengths=None):
+            return np.ones_like(inputs[-1])
+
+        claims = ["pure", "deterministic", "dtype", "batch", "causal", "padding", "permutation",
+                  "decoding", "gradient", "average"]
+        proof = verify(constant, claims, inputs="qkv", step=lambda q, k, v, state: (
+            np.ones_like(v), None), gradient=lambda *given: tuple(0 * a for a in given[:3]))
+        self.assertEqual([check["claim"] for check in proof.failures], ["average"])
+
+    def test_what_is_refused_is_an_argument(self):
+        for arguments in ({"width": 15, "inputs": "qkv"}, {"tokens": (0,)}, {"tokens": (257,)},
+                          {"batch": 65}, {"claims": "average"}):
+            with self.assertRaises(orthant.Error) as caught:
+                verify(lambda *x: x[-1], **{"claims": "batch", "framework": "numpy", **arguments})
+            self.assertEqual(caught.exception.kind, "ARGUMENT", arguments)
+
     def failure(self, f, claim, **arguments):
         proof = orthant.verify_callable(f, [claim], **arguments)
         self.assertFalse(proof)
