@@ -388,7 +388,9 @@ static void what_reads_the_input_is_refused(void **state)
                     { "linear(scale=jl)", "(scale=jl) has no core" },
                     { "softmax(forget)", "functions of the token's input" },
                     { "local(gate=head)", "local(gate) has no core" },
+                    { "linear(decay=head)", "(decay=head) has no core" },
                     { "linear(decay=head)", "decay=fixed has a core" },
+                    { "linear(decay=channel)", "(decay=channel) has no core" },
                     { "linear(update=delta)", "its steps" },
                     { "softmax(qk=haar)", "qk=learned has a core" },
                     { "mix(softmax, random)", "mixture" },
@@ -419,6 +421,43 @@ static void what_reads_the_input_is_refused(void **state)
 }
 
 /* ---- heads, strides, padding ---- */
+
+/* Gradients of wider values replace what the caller's array had, in every element and no more. */
+static void gradients_of_wide_values_are_written_whole(void **state)
+{
+    enum { VALUES = 10, WIDE = ROWS * HEADS * VALUES };
+    (void)state;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    struct call *x = new_call(1);
+    double v[WIDE], o[WIDE], d_o[WIDE], dv[2][WIDE + 1];
+    oa_core *core = oa_core_open(c, "softmax:2 | linear:2",
+                                 &(struct oa_core_form){ .heads = HEADS,
+                                                         .head_width = WIDTH,
+                                                         .value_width = VALUES,
+                                                         .length = TOKENS,
+                                                         .precision = "f64" });
+    oa_core_pass *p = oa_core_pass_open(core);
+    struct oa_core_input in = input_of(x);
+    fill(v, WIDE, 7);
+    fill(d_o, WIDE, 8);
+    in.v = v;
+    for (int before = 0; before < 2; before++) {
+        for (long i = 0; i <= WIDE; i++)
+            dv[before][i] = 7 * before;
+        assert_int_equal(oa_core_forward(p, &in, o), OA_OK);
+        assert_int_equal(oa_core_backward(p, d_o, x->dq, x->dk, dv[before]), OA_OK);
+    }
+    assert_memory_equal(dv[0], dv[1], WIDE * sizeof(double));
+    assert_true(dv[0][WIDE] == 0 && dv[1][WIDE] == 7);
+    double in_value = 0, in_output = 0; /* o is linear in v: v·dv = o·dO */
+    for (long i = 0; i < WIDE; i++)
+        in_value += v[i] * dv[1][i], in_output += o[i] * d_o[i];
+    assert_true(fabs(in_value - in_output) < 1e-12 * (1 + fabs(in_output)));
+    oa_core_pass_close(p);
+    oa_core_close(core);
+    free(x);
+    oa_close(c);
+}
 
 /* The first two heads of keys and values, and each of them for two heads of queries, given once and
  * given twice. */
@@ -613,6 +652,9 @@ static void misuse_is_refused(void **state)
     in = input_of(x);
     in.lengths = (const int32_t[]){ 3, 8 };
     expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE, "length 8 of sequence 1");
+    in.lengths = (const int32_t[]){ -1, 7 };
+    expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE,
+                   "length -1 of sequence 0: give 0 to 7");
     in = input_of(x);
     in.no_backward = 1;
     assert_int_equal(oa_core_forward(p, &in, x->o), OA_OK);
@@ -625,6 +667,17 @@ static void misuse_is_refused(void **state)
         c, "linear",
         &(struct oa_core_form){ .heads = 4, .head_width = 4, .length = 3, .logit_cap = 5 }));
     expect_failure(c, OA_OK, OA_OK, "logit_cap");
+    oa_core *cross =
+        oa_core_open(c, "softmax",
+                     &(struct oa_core_form){
+                         .heads = 4, .head_width = 4, .length = 7, .key_length = 9, .cross = 1 });
+    oa_core_pass *w = oa_core_pass_open(cross);
+    in = input_of(x);
+    in.keys = 10;
+    expect_failure(c, oa_core_forward(w, &in, x->o), OA_SHAPE,
+                   "7 queries and 10 keys: give 1 to 7 and 1 to 9");
+    oa_core_pass_close(w);
+    oa_core_close(cross);
     oa_core_pass_close(p), oa_core_pass_close(s), oa_core_pass_close(v), oa_core_pass_close(NULL);
     oa_core_close(core), oa_core_close(causal), oa_core_close(conv), oa_core_close(NULL);
     free(x);
@@ -637,6 +690,7 @@ int main(void)
         cmocka_unit_test(reference_vectors_hold),
         cmocka_unit_test(every_mechanism_has_gradients_and_a_past),
         cmocka_unit_test(what_reads_the_input_is_refused),
+        cmocka_unit_test(gradients_of_wide_values_are_written_whole),
         cmocka_unit_test(shared_heads_are_repeated_heads),
         cmocka_unit_test(groups_read_their_heads),
         cmocka_unit_test(strides_are_those_of_the_caller),

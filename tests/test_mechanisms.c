@@ -501,6 +501,34 @@ static void projections_learn_from_drawn_values(void **state)
     }
 }
 
+/* Queries and keys of two groups are slices of one orthogonal matrix: W₀ W₁ᵀ = 0. */
+static void groups_slice_one_matrix(void **state)
+{
+    (void)state;
+    struct oa_single_layer r;
+    struct oa_layer_shape shape = oa_equal_heads_shape(8, 2, 7);
+    assert_int_equal(oa_single_layer_open(context, "softmax(init=slice):1 | softmax(init=slice):1",
+                                          OA_PRECISION_F64, false, &r),
+                     OA_OK);
+    assert_int_equal(oa_single_layer_layer(&r, 0, &shape), OA_OK);
+    assert_int_equal(oa_store_allocate(&r.store, 1, true), OA_OK);
+    assert_int_equal(r.layer.groups, 2);
+    for (int i = 0; i < 2 * 16; i++) {
+        const struct oa_parameter *w[2];
+        double sum = 0, square = 0;
+        for (int g = 0; g < 2; g++)
+            w[g] = i < 16 ? r.layer.group[g].query : r.layer.group[g].key;
+        for (int d = 0; d < 8; d++) {
+            double first = oa_real_read(r.device, w[0]->value, i / 4 % 4 * 8 + d);
+            sum += first * oa_real_read(r.device, w[1]->value, i % 4 * 8 + d);
+            square += first * first;
+        }
+        assert_true(fabs(sum) < 1e-14);
+        assert_true(fabs(square - 1) < 1e-14);
+    }
+    oa_single_layer_close(&r);
+}
+
 /* The value of a parameter of layer 0 or 1 of a model of two layers. */
 static void frozen_value(const char *text, const char *name, double out[2])
 {
@@ -777,6 +805,7 @@ int main(void)
         cmocka_unit_test(parts_over_many_tiles),
         cmocka_unit_test(long_sequences),
         cmocka_unit_test(projections_learn_from_drawn_values),
+        cmocka_unit_test(groups_slice_one_matrix),
         cmocka_unit_test(share_layers_shares_parameters),
         cmocka_unit_test(layers_share_a_bias),
         cmocka_unit_test(formula_flops_match_counted_flops),
