@@ -15,8 +15,7 @@ static const struct flag flags[] = {
     { "out", "DIR", .help = "folder of the run to make, which must not have one" },
     { "precision", "NAME",
       .help = "train.precision of the run, with which it is evaluated, continued and trained: f32, "
-              "bf16 or f64",
-      .fallback = "f32" },
+              "bf16 or f64; f32 without it, or that of the run that export wrote" },
     { .name = NULL },
 };
 

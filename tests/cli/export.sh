@@ -26,6 +26,7 @@ for field in '"model_type": "orthant"' '"AutoConfig": "configuration_orthant.Ort
     says hf/config.json "$field"
 done
 says hf/generation_config.json '"max_length": 16'
+says hf/tokenizer_config.json '"model_max_length": 16$'
 says hf/generation_config.json '"use_cache": true'
 says_wrapped hf/README.md 'orthogonal(qk=srht):2 | random + softmax:2 ; gla\|orthogonal(qk=srht):2 .* linear'
 says hf/README.md '^- orthogonal: Frozen random orthogonal projections'
@@ -34,7 +35,7 @@ says hf/README.md 'Trained on `text.txt`, 1 steps'
 says hf/README.md '^## Licence'
 # The folder is imported as the run that it was.
 expect 0 import hf --out again
-says out 'family      orthant'
+sed -n 's/^family      orthant, \([0-9]*\) parameters$/\1/p' out >counted
 same hf/model.safetensors again/model.safetensors
 same run/tokenizer.json again/tokenizer.json
 for one in run again; do
@@ -50,11 +51,20 @@ mv hf/orthant.json aside.json
 expect 1 import hf --out none
 says err 'has no orthant.json, which says how the model is made: export the run again'
 mv aside.json hf/orthant.json
+# Without --precision the run has that of the one that was exported.
+says again/config.json '"precision": "f32"'
+expect 0 import hf --out wide --precision f64
+says wide/config.json '"precision": "f64"'
+expect 0 export wide --out wide-hf
+expect 0 import wide-hf --out still-wide
+says still-wide/config.json '"precision": "f64"'
+expect 0 import wide-hf --out narrow --precision f32
+says narrow/config.json '"precision": "f32"'
 # Every tensor of config.json is in the file, and no other; the frozen ones, too.
 if command -v python3 >/dev/null; then
     python3 -m py_compile hf/modeling_orthant.py hf/configuration_orthant.py || fail "the modelling file is no Python"
     python3 - <<'CHECK' || fail "config.json and model.safetensors have other tensors"
-import json, struct
+import json, math, struct
 config = json.load(open("hf/config.json"))
 data = open("hf/model.safetensors", "rb").read()
 header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
@@ -63,6 +73,8 @@ assert {name: t["shape"] for name, t in header.items()} == config["tensors"]
 frozen = set(config["frozen"])
 assert "decoder.layers.0.attention.group.0.query.weight" in frozen, frozen
 assert config["tensors"]["decoder.layers.0.attention.group.0.query.weight"] == [8, 16]
+trained = sum(math.prod(shape) for name, shape in config["tensors"].items() if name not in frozen)
+assert open("counted").read() == "%d\n" % trained, trained
 assert "rotary.cosine" in frozen and "decoder.layers.0.attention.group.1.mix.0.random.logits" not in frozen
 CHECK
 fi
