@@ -41,6 +41,33 @@ class TestAttend(unittest.TestCase):
                     for a, b in zip(mine, theirs):
                         self.assertLess(largest(a.float(), b.float()), 2 * tolerance + 1e-7)
 
+    def test_logit_cap(self):
+        q, k, v = self.tensors()
+        logits = 20 * q @ k.repeat_interleave(2, 1).transpose(2, 3) / 2
+        e = (0.5 * (logits / 0.5).tanh()).softmax(-1) @ v.repeat_interleave(2, 1)
+        self.assertLess(largest(orthant.torch.attend("softmax", 20 * q, k, v, logit_cap=0.5), e),
+                        1e-12)
+
+    def test_seed(self):
+        q, k, v = self.tensors()
+        def run(**arguments):
+            return orthant.torch.attend("performer", q, k, v, **arguments)
+        core = orthant.Core("performer", 4, 4, 8, key_heads=2, dtype="float64", seed=7)
+        e = core(*[t.detach().transpose(1, 2).numpy() for t in (q, k, v)])
+        self.assertTrue(torch.equal(run(seed=7), torch.from_numpy(e).transpose(1, 2)))
+        self.assertTrue(torch.equal(run(seed=1), run()))
+        self.assertFalse(torch.equal(run(seed=7), run()))
+
+    def test_explicit_cross(self):
+        q, k, v = self.tensors()
+        o = orthant.torch.attend("softmax", q, k, v, lengths=[3, 5], cross=True)
+        e = torch.nn.functional.scaled_dot_product_attention(
+            q[:1], k[:1, :, :3], v[:1, :, :3], enable_gqa=True)
+        self.assertLess(largest(o[:1], e), 1e-12)  # rows past the keys' length are no padding
+        self.assertFalse(orthant.torch.attend("softmax", q, k, v, lengths=[3, 5])[0, :, 3:].any())
+        with self.assertRaisesRegex(orthant.Error, "as many"):
+            orthant.torch.attend("softmax", q[:, :, :2], k, v, cross=False)
+
     def test_gradients(self):
         for spec in ("softmax", "linear", "performer", "softmax:2 | local(window=2):2"):
             for queries in (5, 2):

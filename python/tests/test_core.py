@@ -39,6 +39,15 @@ class TestCore(unittest.TestCase):
             self.assertLess(abs(core(q, k, v) - softmax(q, k, v)).max(), 1e-13)
             self.assertLess(abs(core(q[:, 3:], k, v) - softmax(q[:, 3:], k, v)).max(), 1e-13)
 
+    def test_a_cross_form_has_a_number_of_keys_of_its_own(self):
+        q, k, v = drawn(11)
+        core = made(causal=False, cross=True, key_context=11)
+        s = np.exp(np.einsum("bthk,bshk->bhts", q[:, :5], k) / np.sqrt(6))
+        expected = np.einsum("bhts,bshk->bthk", s / s.sum(-1, keepdims=True), v)
+        self.assertLess(abs(core(q[:, :5], k, v) - expected).max(), 1e-13)
+        with self.assertRaisesRegex(orthant.Error, "give 1 to 8 and 1 to 11"):
+            core(q, k, v)
+
     def test_gradients_are_central_differences(self):
         core, arrays = made("linear", key_heads=2), drawn(key_heads=2)
         o, p = core.forward(*arrays)

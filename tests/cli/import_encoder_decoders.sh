@@ -68,9 +68,14 @@ fi
 printf 'O Romeo\tünd Rß\n' >rows.tsv
 expect 0 eval spoken --data rows.tsv
 says out 'nats a token'
+expect 0 inspect spoken --text th --target th --json # "th" is a piece of source.spm alone
+says out '"tokens": \["<pad>", "␣", "t", "h"\]'
+says out '"source_tokens": \["␣", "th", "</s>"\]'
 expect 0 export spoken --out spoken-hf
 cmp spoken-hf/source.spm "$golden/marian-text/source.spm" || fail 'another source.spm'
 says spoken-hf/tokenizer_config.json '"tokenizer_class": "MarianTokenizer"'
+context=$(sed -n 's/.*"context": \([0-9]*\).*/\1/p' spoken/config.json)
+says spoken-hf/tokenizer_config.json "\"model_max_length\": $context\$"
 expect 0 import spoken-hf --out again
 cmp spoken/tokenizer.json again/tokenizer.json || fail 'another tokenizer after export'
 : >model/target_vocab.json
