@@ -260,6 +260,34 @@ static void marian_encodes_both_sides(void **state)
     oa_tokenizer_close(tok);
 }
 
+/* A piece of the type USER_DEFINED is refused, on the side that has it. */
+static void marian_refuses_user_defined_pieces(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "source.spm", "target.spm", "vocab.json" };
+    static const char piece[] = "\x0a\x0a"             /* pieces: 10 bytes */
+                                "\x0a\x01z"            /* text */
+                                "\x15\x00\x00\x80\xbf" /* score -1 */
+                                "\x18\x04";            /* type USER_DEFINED */
+    for (int i = 0; i < 3; i++) {
+        char path[256], *data;
+        struct oa_text out;
+        size_t n;
+        oa_text_init(&out, context);
+        snprintf(path, sizeof path, GOLDEN "marian-text/%s", files[i]);
+        expect_ok(oa_file_read(context, path, &data, &n));
+        oa_text_add(&out, data, n);
+        if (i == 1)
+            oa_text_add(&out, piece, sizeof piece - 1);
+        put(files[i], out.s, out.length);
+        oa_text_free(&out);
+        oa_free(data);
+    }
+    struct oa_tokenizer *tok = NULL;
+    expect_error(oa_tokenizer_load_marian(context, ".", &tok),
+                 "target.spm: a piece of the type USER_DEFINED is not supported for Marian");
+}
+
 /* U+1402D, a letter of Unicode 16, makes a longer word of "HTTP", which is single_word (702). */
 static void new_letters_belong_to_words(void **state)
 {
@@ -487,6 +515,7 @@ int main(void)
         TEST(models_of_sentencepiece),
         TEST(golden_tokenizers),
         TEST(marian_encodes_both_sides),
+        TEST(marian_refuses_user_defined_pieces),
         TEST(new_letters_belong_to_words),
         TEST(refused_files),
         TEST(characters_that_no_piece_has),

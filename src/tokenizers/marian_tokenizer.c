@@ -222,7 +222,7 @@ enum oa_error oa_read_marian(struct oa_tokenizer_file *l, const json_t *model)
         return oa_tokenizer_malformed(l, "model.unk_token", "a piece of model.vocab");
     u->by_spelling = &l->tok->vocabulary;
     u->spelling_unknown = l->tok->unknown;
-    return read_spm(l, "source", source);
+    return read_spm(l, json_object_get(model, "target") ? "source" : "target", source);
 }
 
 enum oa_error oa_read_marian_target(struct oa_tokenizer_file *l, const json_t *root)
