@@ -108,6 +108,15 @@ cp answer echoed
 python3 -c "import json; print(json.dumps({'model': 'run', 'input': [open('piece.txt').read()]}))" >request
 post /v1/score @request
 is "a['data'][0]['token_logprobs'] == json.load(open('echoed'))['choices'][0]['logprobs']['token_logprobs'][:-1]" True
+# Several texts: their numbers in order, each scored as alone, and counted.
+prompt_tokens() { curl -s "$at/metrics" | sed -n 's/^orthant_prompt_tokens_total //p'; }
+post /v1/score '{"model": "run", "input": "or not"}'
+cp answer alone
+counted=$(prompt_tokens)
+post /v1/score '{"model": "run", "input": ["To", "or not", "be"]}'
+is "[d['index'] for d in a['data']]" "[0, 1, 2]"
+is "a['data'][1]['log_p'] == json.load(open('alone'))['data'][0]['log_p'] and a['data'][0]['log_p'] != a['data'][2]['log_p']" True
+is "$(prompt_tokens) - $counted" 10
 post /v1/completions '{"model": "run", "prompt": "To be", "max_tokens": 0, "echo": true, "logprobs": 2}'
 is "a['choices'][0]['text'], len(a['choices'][0]['logprobs']['tokens'])" "('To be', 5)"
 is "[len(t) for t in a['choices'][0]['logprobs']['top_logprobs'][1:]] >= [2, 2, 2, 2]" True
