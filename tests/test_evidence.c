@@ -1108,7 +1108,7 @@ static void a_map_needs_tasks(void **state)
     oa_judged_free(&j);
     oa_experiment_free(&e);
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
-    keep("contest", record_of(small_softmax, small_random, 5));
+    keep(e.variants[0].name, record_of(small_softmax, small_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_false(oa_evidence_map(&j, &text));
     oa_judged_free(&j);

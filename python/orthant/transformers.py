@@ -31,8 +31,8 @@ def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> st
 
 
 def _mask(*arguments, **keywords):
-    """The mask [batch, 1, queries, keys] in full: a mask that is left out cannot be told from one
-    that was forgotten."""
+    """The mask [batch, 1, queries, keys] in full: without one, a layer could not know whether it was
+    left out on purpose or forgotten."""
     keywords.update(allow_is_causal_skip=False, allow_is_bidirectional_skip=False)
     return sdpa_mask(*arguments, **keywords)
 

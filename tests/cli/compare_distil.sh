@@ -5,10 +5,10 @@
 text 20000
 expect 0 train --config tiny.yaml --quiet --train.steps 300 --train.lr 3e-3 --out run
 learn="--config tiny.yaml --distil.attention_steps 30 --train.steps 20 --train.warmup 1"
-contest="$learn --init run --distil.teacher run --attention softmax --attention hedgehog --seeds 2"
-expect 0 compare $contest --out c
+compared="$learn --init run --distil.teacher run --attention softmax --attention hedgehog --seeds 2"
+expect 0 compare $compared --out c
 cp out report
-expect 0 compare $contest --out c # which trains nothing
+expect 0 compare $compared --out c # which trains nothing
 sed -n '/^Teacher/,/^Over/p' out >again
 sed -n '/^Teacher/,/^Over/p' report | cmp - again || fail "the report is another one when the runs are read"
 for seed in 1 2; do
@@ -20,21 +20,21 @@ cp out eval.json
 
 # Killed once in each stage of a run.
 for log in attention/log.jsonl log.jsonl; do
-    "$orthant" compare $contest --train.log_every 10 --train.checkpoint_every 1 --compare.jobs 1 --out e >out 2>err &
+    "$orthant" compare $compared --train.log_every 10 --train.checkpoint_every 1 --compare.jobs 1 --out e >out 2>err &
     process=$!
     begun() { [ -s e/runs/attention-02/seed-1/$log ]; }
     await $process begun
     kill -9 $process
     wait $process || true
 done
-expect 0 compare $contest --train.log_every 10 --train.checkpoint_every 1 --compare.jobs 1 --out e
+expect 0 compare $compared --train.log_every 10 --train.checkpoint_every 1 --compare.jobs 1 --out e
 for place in 01/seed-1 02/seed-1 02/seed-2; do
     for folder in c e; do
         tr ',' '\n' <$folder/runs/attention-$place/result.json | grep '"weights"' >weights.$folder
     done
     same weights.c weights.e
 done
-expect 0 compare $contest --overwrite --out e
+expect 0 compare $compared --overwrite --out e
 refused() { # PATTERN OPTION...
     pattern=$1
     shift
@@ -47,7 +47,7 @@ refused 'learn from the run that they start from; give --init run' --init d1
 refused 'is the first stage alone' --init run --distil.learn attention
 refused 'compare.equal = flops does not count' --init run --compare.equal flops
 refused 'compare.tune cannot be combined' --init run --compare.tune train.lr=1e-3,3e-3
-expect 2 compare $contest --distil.attention_steps 40 --out c
+expect 2 compare $compared --distil.attention_steps 40 --out c
 says err 'distil.attention_steps was 30'
 
 command -v python3 >/dev/null || exit 77
