@@ -700,6 +700,16 @@ static void shares_of_scores(void **state)
     assert_int_equal(judge(&e, &j), OA_OK);
     near(j.findings[0].share.low, 0.6670947856631169);
     near(j.findings[0].share.high, 0.7510635731123312);
+    struct oa_judged twice[] = { j, j }; /* every experiment has its lines: 4 attentions, 5 seeds */
+    struct oa_text csv;
+    int lines = 0;
+    oa_text_init(&csv, context);
+    oa_evidence_csv(twice, 2, &csv);
+    assert_non_null(strstr(csv.s, ",softmax,1,accuracy,81,1.8999999999999999\n"));
+    for (const char *p = csv.s; *p; p++)
+        lines += *p == '\n';
+    assert_int_equal(lines, 1 + 2 * 4 * 5);
+    oa_text_free(&csv);
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
