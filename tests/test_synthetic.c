@@ -533,6 +533,65 @@ static void recall_answers_with_the_value_of_the_key(void **state)
     free_set(s);
 }
 
+/* Pairs and answer, by a search of the text; lengths and arrangements are equally likely. */
+static void scattered_recall_answers_from_any_place(void **state)
+{
+    (void)state;
+    enum { PAIRS = 3, MOST_WORDS = 13, SLOTS = MOST_WORDS - 2 - PAIRS };
+    static const long size[OA_SIZES] = { [OA_LEAST] = 10,
+                                         [OA_MOST] = MOST_WORDS,
+                                         [OA_ALPHABET] = 28,
+                                         [OA_VALUES] = 12,
+                                         [OA_PAIRS] = PAIRS };
+    struct set *s = train_only("scattered-recall", size, 12000);
+    long length[4] = { 0 }, keys[28] = { 0 }, values[12] = { 0 }, labels[12] = { 0 },
+         asked[PAIRS] = { 0 }, arrangement[1 << SLOTS] = { 0 }, seen[56], arrangements = 0;
+    for (long i = 0; i < s->count; i++) {
+        long n, pair = 0, slots = 0, found = 0;
+        bool used[28] = { false };
+        char **word = words_of(s->input[i], &n);
+        assert_in_range(n, 10, MOST_WORDS);
+        assert_int_equal(s->words[i], n);
+        assert_string_equal(word[n - 2], "?");
+        for (long j = 0; j < n - 2; j++) {
+            bool filler = strcmp(word[j], ".") == 0;
+            slots = 2 * slots + !filler;
+            if (filler)
+                continue;
+            long key = letters(word[j]), value = number(word[j + 1]);
+            assert_true(key < 28 && value < 12 && !used[key]);
+            used[key] = true;
+            keys[key]++;
+            values[value]++;
+            if (strcmp(word[j], word[n - 1]) == 0) {
+                asked[pair]++;
+                found++;
+                assert_string_equal(s->output[i], word[j + 1]);
+                assert_int_equal(s->label[i], value);
+                labels[value]++;
+            }
+            pair++;
+            j++;
+        }
+        assert_int_equal(pair, PAIRS);
+        assert_int_equal(found, 1);
+        length[n - 10]++;
+        arrangement[slots] += n == MOST_WORDS;
+        free_words(word);
+    }
+    for (int i = 0; i < 1 << SLOTS; i++) /* with three of its eight bits set */
+        if (arrangement[i])
+            seen[arrangements++] = arrangement[i];
+    assert_int_equal(arrangements, 56);
+    fits_uniform(seen, 56);
+    fits_uniform(length, 4);
+    fits_uniform(asked, PAIRS);
+    fits_uniform(keys, 28);
+    fits_uniform(values, 12);
+    fits_uniform(labels, 12);
+    free_set(s);
+}
+
 static void induction_answers_with_the_successor(void **state)
 {
     (void)state;
@@ -628,6 +687,18 @@ static void all_inputs_are_found(void **state)
      * 3·2·2. */
     check_all_inputs("induction", (const long[OA_SIZES]){ 3, 4, 3 }, 6 + 18 + 12);
     check_all_inputs("recall", (const long[OA_SIZES]){ 1, 2, 3, 2 }, 3 * 2 + 3 * 2 * 2 * 2 * 2);
+    /* 4 words: one of 2 keys, 2 values; 5: the filler before or after the pair as well. */
+    check_all_inputs(
+        "scattered-recall",
+        (const long[OA_SIZES]){
+            [OA_LEAST] = 4, [OA_MOST] = 5, [OA_ALPHABET] = 2, [OA_VALUES] = 2, [OA_PAIRS] = 1 },
+        4 + 2 * 4);
+    /* Two pairs of 3 keys: 6 orders, 4 values, 2 questions; 1, 3 or 6 arrangements with filler. */
+    check_all_inputs(
+        "scattered-recall",
+        (const long[OA_SIZES]){
+            [OA_LEAST] = 6, [OA_MOST] = 8, [OA_ALPHABET] = 3, [OA_VALUES] = 2, [OA_PAIRS] = 2 },
+        (1 + 3 + 6) * 6 * 4 * 2);
     check_all_inputs("listops", (const long[OA_SIZES]){ 1, 4, 0, 0, 2, 10 }, 10 + 400);
 }
 
@@ -724,6 +795,7 @@ static void files_keep_their_bytes(void **state)
         { "sort", "0c03965eceec934b", { 0 } },
         { "induction", "4e6f1899725397eb", { 0 } },
         { "recall", "5e81461cbc030c0d", { 0 } },
+        { "scattered-recall", "d905b82d58313254", { 0 } },
         { "parity", "a4b00413f3a44547", { 0 } },
         { "majority", "358faaf4fb93ca96", { 0 } },
     };
@@ -773,6 +845,10 @@ static void impossible_requests_are_rejected(void **state)
     refused("--min-length = 9 exceeds --max-length = 8", "copy", (const long[OA_SIZES]){ 9, 8 }, 1);
     refused("exceeds --alphabet, the number of distinct keys", "recall",
             (const long[OA_SIZES]){ 1, 5, 4 }, 1);
+    refused("--pairs exceeds --alphabet", "scattered-recall",
+            (const long[OA_SIZES]){ [OA_ALPHABET] = 3 }, 1);
+    refused("--min-length is less than 2 times --pairs and 2", "scattered-recall",
+            (const long[OA_SIZES]){ [OA_LEAST] = 9 }, 1);
     refused("only 0 inputs of 13 to 1999 words", "listops",
             (const long[OA_SIZES]){ [OA_LEAST] = 13, [OA_DEPTH] = 2 }, 1);
     refused("only one in ", "listops", (const long[OA_SIZES]){ 200, 300, 0, 0, 5, 4 }, 1);
@@ -812,6 +888,7 @@ int main(void)
         cmocka_unit_test(listops_lengths_have_the_computed_shares),
         cmocka_unit_test(targets_follow_the_rule),
         cmocka_unit_test(recall_answers_with_the_value_of_the_key),
+        cmocka_unit_test(scattered_recall_answers_from_any_place),
         cmocka_unit_test(induction_answers_with_the_successor),
         cmocka_unit_test(parity_and_majority_are_those_of_the_bits),
         cmocka_unit_test(all_inputs_are_found),

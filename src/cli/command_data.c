@@ -121,11 +121,12 @@ static const struct flag flags[] = {
     { "min-length", "N",
       .help = "shortest input; unit and default depend on the task, see 'orthant data list'" },
     { "max-length", "N", .help = "longest input" },
-    { "alphabet", "N", .help = "number of symbols; recall: number of keys" },
-    { "values", "N", .help = "recall: number of values" },
+    { "alphabet", "N", .help = "number of symbols; recall, scattered-recall: number of keys" },
+    { "values", "N", .help = "recall, scattered-recall: number of values" },
     { "depth", "N", .help = "listops: maximum depth of a tree" },
     { "arguments", "N", .help = "listops: maximum number of arguments of an operator" },
-    { "pairs", "N", .help = "mqar, mqar-zoology: keys with values in an example" },
+    { "pairs", "N",
+      .help = "mqar, mqar-zoology, scattered-recall: keys with values in an example" },
     { "copies", "N", .help = "selective-copy: words to copy" },
     { "motif", "N", .help = "fuzzy-recall: maximum words of a key or a value" },
     { "noise", "N", .help = "noisy-recall: percent of the pairs that are noise" },
@@ -178,7 +179,8 @@ const struct command command_data = {
         "Sequence to sequence (PART.source, PART.target): copy, reverse, sort.\n"
         "Continuation (PART.tsv, and PART.txt with the answer as the last word of the line): "
         "induction, the symbol that followed an earlier occurrence of the last one; recall, the "
-        "value of a key.\n"
+        "value of a key; scattered-recall, the same with filler between the pairs, so that no "
+        "place tells which word is a key.\n"
         "Targets of chosen words, for --task answer (PART.tsv: words, tab, a target or - for "
         "each): "
         "mqar and mqar-zoology, the values of several keys; MAD's context-recall, fuzzy-recall, "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recall, induction: lookup by content of what is next to an earlier symbol. */
+ * recall, scattered-recall, induction: lookup by content of what is next to an earlier symbol. */
 #include "synthetic/synthetic.h"
 
 #include <math.h>
@@ -43,21 +43,32 @@ static void draw_keys(int32_t *key, long n, long all, struct oa_dice *dice)
     }
 }
 
+/* A pair; its value is the answer when its key is the one asked for. */
+static void add_key_value(const long *size, int32_t key, bool asked, struct oa_dice *dice,
+                          struct oa_example *e)
+{
+    long value = oa_dice_below(dice, size[OA_VALUES]);
+    oa_letters_add(&e->input, key);
+    oa_number_add(&e->input, value);
+    if (asked)
+        e->label = value;
+}
+
+static void add_question(int32_t key, struct oa_example *e)
+{
+    oa_word_add(&e->input, "?", 1);
+    oa_letters_add(&e->input, key);
+    oa_number_add(&e->output, e->label);
+}
+
 static bool draw_recall(const long *size, struct oa_dice *dice, struct oa_example *e)
 {
     long pairs = oa_dice_between(dice, size[OA_LEAST], size[OA_MOST]),
          asked = oa_dice_below(dice, pairs);
     draw_keys(e->room, pairs, size[OA_ALPHABET], dice);
-    for (long i = 0; i < pairs; i++) {
-        long value = oa_dice_below(dice, size[OA_VALUES]);
-        oa_letters_add(&e->input, e->room[i]);
-        oa_number_add(&e->input, value);
-        if (i == asked)
-            e->label = value;
-    }
-    oa_word_add(&e->input, "?", 1);
-    oa_letters_add(&e->input, e->room[asked]);
-    oa_number_add(&e->output, e->label);
+    for (long i = 0; i < pairs; i++)
+        add_key_value(size, e->room[i], i == asked, dice, e);
+    add_question(e->room[asked], e);
     e->words = 2 * pairs + 2;
     return true;
 }
@@ -83,6 +94,70 @@ const struct oa_synthetic_task oa_task_recall = {
     .labels = recall_labels,
     .inputs = recall_inputs,
     .draw = draw_recall,
+};
+
+/* ---- scattered recall ---- */
+
+static const char *refuse_scattered_recall(const long *size)
+{
+    if (size[OA_LEAST] < 2 * size[OA_PAIRS] + 2)
+        return "--min-length is less than 2 times --pairs and 2: the pairs and the question";
+    if (size[OA_PAIRS] > size[OA_ALPHABET])
+        return "--pairs exceeds --alphabet, the number of distinct keys";
+    return NULL;
+}
+
+/* n pairs among m filler words: C(m + n, n) arrangements, keys, values and a question as above. */
+static double scattered_recall_inputs(const long *size)
+{
+    double count = 0, pairs = (double)size[OA_PAIRS];
+    for (long n = size[OA_LEAST]; n <= size[OA_MOST] && isfinite(count); n++) {
+        double filler = (double)n - 2 * pairs - 2, some = pairs;
+        for (double i = 1; i <= pairs; i++)
+            some *=
+                (filler + i) / i * ((double)size[OA_ALPHABET] - i + 1) * (double)size[OA_VALUES];
+        count += some;
+    }
+    return count;
+}
+
+static bool draw_scattered_recall(const long *size, struct oa_dice *dice, struct oa_example *e)
+{
+    long pairs = size[OA_PAIRS], asked = oa_dice_below(dice, pairs), put = 0;
+    e->words = oa_dice_between(dice, size[OA_LEAST], size[OA_MOST]);
+    draw_keys(e->room, pairs, size[OA_ALPHABET], dice);
+    for (long left = e->words - 2 - pairs; left > 0; left--) { /* of pairs and filler */
+        bool here = oa_dice_below(dice, left) < pairs - put;
+        if (here)
+            add_key_value(size, e->room[put], put == asked, dice, e);
+        else
+            oa_word_add(&e->input, ".", 1);
+        put += here;
+    }
+    add_question(e->room[asked], e);
+    return true;
+}
+
+const struct oa_synthetic_task oa_task_scattered_recall = {
+    .name = "scattered-recall",
+    .title = "recall with the pairs at places that differ from text to text",
+    .rule = "As recall, with --pairs pairs among filler (\".\"): the number of words is uniform, "
+            "and every arrangement of pairs and filler before the question mark equally likely.",
+    .length = "words",
+    .source = "as recall; places that vary, of the queries: Arora et al.: Zoology, 2023, "
+              "arXiv:2312.04927",
+    .input = ". c 9 . . k 8 j 3 . ? k",
+    .output = "8",
+    .form = OA_ANSWERED,
+    .size = { [OA_LEAST] = { 4, 16384, 12 },
+              [OA_MOST] = { 4, 16384, 20 },
+              [OA_ALPHABET] = { 1, 10000, 26 },
+              [OA_VALUES] = { 2, 10000, 10 },
+              [OA_PAIRS] = { 1, 4096, 4 } },
+    .refuse = refuse_scattered_recall,
+    .labels = recall_labels,
+    .inputs = scattered_recall_inputs,
+    .draw = draw_scattered_recall,
 };
 
 /* ---- induction ---- */
