@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Repeats the recall comparison of experiments/map.yaml in plain PyTorch, with another model code.
+"""Repeats the comparisons of experiments/map.yaml (recall) and experiments/scattered.yaml in plain PyTorch, with another
+model code.
 
     orthant data recall --min-length 3 --max-length 4 --alphabet 8 --values 8 --train 20000 --valid 1000 --test 1000 --out recall
     python3 tools/replicate_recall.py recall --seeds 3
+    orthant data scattered-recall --min-length 12 --max-length 20 --pairs 4 --alphabet 8 --values 8 --train 40000 --valid 1000 \
+        --test 1000 --out scattered
+    python3 tools/replicate_recall.py scattered --seeds 3
 
 Nothing of Orthant is used but the data. The model differs on purpose: norms after the sums, sinusoidal positions, PyTorch's
 initial values and generator, float32. A result that both find is no accident of one program. Prints the validation accuracy in
-percent of each seed of each attention, as JSON lines; about a minute a run on one core.
+percent of each seed of each attention, as JSON lines; one or two minutes a run on one core. Texts have at most MOST words.
 """
 import argparse
 import json
@@ -16,6 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+MOST = 32  # words of a text
 KINDS = {
     "softmax": ["softmax"] * 4,
     "orthogonal": ["orthogonal"] * 4,
@@ -29,7 +34,7 @@ KINDS = {
 class Attention(nn.Module):
     """Heads of the given kinds: [batch, length, width] and a mask of true tokens [batch, length] to [batch, length, width]."""
 
-    def __init__(self, kinds, width, most):
+    def __init__(self, kinds, width):
         super().__init__()
         self.kinds, self.head = kinds, width // len(kinds)
         self.value, self.out = nn.Linear(width, width), nn.Linear(width, width)
@@ -43,7 +48,7 @@ class Attention(nn.Module):
                     q, r = torch.linalg.qr(torch.randn(width, self.head))
                     self.register_buffer(f"{name}{i}", q * torch.sign(torch.diagonal(r)))
             elif kind == "random":
-                self.maps[str(i)] = nn.Parameter(torch.randn(most, most) * 0.02)
+                self.maps[str(i)] = nn.Parameter(torch.randn(MOST, MOST) * 0.02)
 
     def scores(self, i, x):
         n, kind = x.shape[1], self.kinds[i]
@@ -71,13 +76,13 @@ class Attention(nn.Module):
 
 
 class Model(nn.Module):
-    def __init__(self, kinds, words, classes, width=64, layers=2, most=32):
+    def __init__(self, kinds, words, classes, width=64, layers=2):
         super().__init__()
         self.embed = nn.Embedding(words, width)
         rate = torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
-        angle = torch.arange(most)[:, None] * rate
+        angle = torch.arange(MOST)[:, None] * rate
         self.register_buffer("place", torch.cat([angle.sin(), angle.cos()], dim=1))
-        self.attend = nn.ModuleList(Attention(kinds, width, most) for _ in range(layers))
+        self.attend = nn.ModuleList(Attention(kinds, width) for _ in range(layers))
         self.feed = nn.ModuleList(
             nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width))
             for _ in range(layers))
@@ -98,6 +103,8 @@ def read(path, words, labels):
     rows = [line.rstrip("\n").split("\t") for line in open(path, encoding="utf-8")][1:]
     ids = [[words.setdefault(w, len(words) + 1) for w in text.split()] for _, text in rows]
     most = max(map(len, ids))
+    if most > MOST:
+        raise SystemExit(f"{path}: a text has {most} words, more than {MOST}")
     x = torch.tensor([row + [0] * (most - len(row)) for row in ids])
     return x, torch.tensor([labels.setdefault(label, len(labels)) for label, _ in rows])
 
@@ -122,7 +129,7 @@ def run(kinds, train, valid, words, classes, seed, steps, rate):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     options.add_argument("folder")
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--steps", type=int, default=5000)
