@@ -149,6 +149,9 @@ static void logits_block(struct oa_tiles *t, struct softmax_sums *all, long i0,
         oa_real_fill(t->d, t->padded_rows, sink, s.m);
         oa_real_fill(t->d, t->padded_rows, sink > -INFINITY, s.z);
     }
+    if (sees && last)
+        oa_tiles_fetch(t, output_of_row(t, i0), t->a->ldo, oa_bounds_length(t->rows),
+                       t->a->shape.value_width);
     for (; sees && oa_tiles_next(t); *met = true)
         add_softmax_tile(t, &s, !*met);
     if (last && *met)

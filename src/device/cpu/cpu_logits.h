@@ -123,6 +123,8 @@ struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long 
                                struct oa_bounds rows, long real, long width);
 /* The same of the values. */
 struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_bounds rows, long real);
+/* Fetches rows of acts that will be read or written soon to the L2 cache. */
+void oa_tiles_fetch(const struct oa_tiles *t, const void *x, long ld, long rows, long width);
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradient);
 void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient);
 /* Both sides of the parts whose queries and keys are tables. */

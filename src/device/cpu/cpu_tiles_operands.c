@@ -6,9 +6,19 @@
 #include <string.h>
 
 enum {
-    FEW_KEYS = 128, /* for which heads are not worth being copied on tiles */
-    AHEAD = 8 /* prefetch distance of packing, in rows: a row of [B·T, H·K] is alone in its page */
+    FEW_KEYS = 128,   /* for which queries are not worth being copied on tiles, backward */
+    AHEAD = 8,        /* prefetch distance of copies, in rows: a row of [B·T, H·K] is alone in its
+                         page */
+    PANEL_ROWS = 128, /* that stay in the L1 cache while they are packed into panels */
 };
+
+void oa_tiles_fetch(const struct oa_tiles *t, const void *x, long ld, long rows, long width)
+{
+    size_t size = t->d->numbers.act_size, bytes = (size_t)width * size;
+    for (long i = 0; i < rows; i++)
+        for (size_t line = 0; line < bytes; line += OA_ALIGN)
+            __builtin_prefetch((const char *)oa_at(x, size, i * ld) + line, 0, 2);
+}
 
 static long real_tile_rows(const int32_t *lengths, long b, long length)
 {
@@ -48,26 +58,37 @@ static struct oa_packed pack_tile_rows(struct oa_tiles *t, const void *x, long l
     };
 }
 
-/* op(B) of shape g in panels. */
-static const void *make_panels(struct oa_tiles *t, const struct oa_gemm *g, const void *b)
+/* Room for op(B) of shape g in panels. */
+static void *take_panels(struct oa_tiles *t, const struct oa_gemm *g)
 {
-    const struct oa_kernels *k = &t->d->cpu->kernels;
-    void *to = oa_tiles_take(t, (long)k->gemm_packed_bytes(g), 1);
-    if (to)
-        k->gemm_pack(g, &(struct oa_gemm_part){ .rows = g->k, .cols = g->n }, b, to);
-    return to;
+    return oa_tiles_take(t, (long)t->d->cpu->kernels.gemm_packed_bytes(g), 1);
 }
 
+/* The next rows are fetched meanwhile. */
 static void pack_operand_panels(struct oa_tiles *t, struct oa_packed *p, int sides)
 {
-    if (!t->d->cpu->kernels.gemm_part || t->failed || p->rows == 0)
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    struct oa_gemm pair = { .n = p->rows, .k = p->width, .ldb = p->ld, .tb = true };
+    struct oa_gemm tiles = { .n = p->width, .k = p->rows, .ldb = p->ld };
+    if (!k->gemm_part || t->failed || p->rows == 0)
         return;
-    if (sides & OA_PACKED_PAIR)
-        p->pair = make_panels(
-            t, &(struct oa_gemm){ .n = p->rows, .k = p->width, .ldb = p->ld, .tb = true }, p->x);
-    if (sides & OA_PACKED_TILES)
-        p->tiles =
-            make_panels(t, &(struct oa_gemm){ .n = p->width, .k = p->rows, .ldb = p->ld }, p->x);
+    void *to_pair = sides & OA_PACKED_PAIR ? take_panels(t, &pair) : NULL,
+         *to_tiles = sides & OA_PACKED_TILES ? take_panels(t, &tiles) : NULL;
+    if (t->failed)
+        return;
+    for (long i = 0, n; i < p->rows; i += n) {
+        n = oa_min(PANEL_ROWS, p->rows - i);
+        oa_tiles_fetch(t, oa_act_at(t->d, p->x, (i + n) * p->ld), p->ld,
+                       oa_min(PANEL_ROWS, p->rows - i - n), p->width);
+        if (to_pair)
+            k->gemm_pack(&pair, &(struct oa_gemm_part){ .j = i, .cols = n, .rows = p->width }, p->x,
+                         to_pair);
+        if (to_tiles)
+            k->gemm_pack(&tiles, &(struct oa_gemm_part){ .i = i, .rows = n, .cols = p->width },
+                         p->x, to_tiles);
+    }
+    p->pair = to_pair;
+    p->tiles = to_tiles;
 }
 
 /* Rows of columns head·width … of the batch item at work of x [B·length, …]; rows from `real` on
@@ -129,11 +150,11 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_b
     }
 }
 
-/* Short sequences are read in place on tiles: they have few keys per query, and keys are packed
- * from the L2 cache. */
-static bool is_read_in_place(const struct oa_tiles *t)
+/* On tiles keys are read once, into panels, and forward queries a few times. Backward they are read
+ * for each 32 keys, and rows that are far apart share few sets of the L1 cache. */
+static bool are_queries_in_place(const struct oa_tiles *t, bool gradient)
 {
-    return t->on_tiles && t->a->shape.keys <= FEW_KEYS;
+    return t->on_tiles && (!gradient || t->a->shape.keys <= FEW_KEYS);
 }
 
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradient)
@@ -146,7 +167,7 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradi
                 pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
         else if (p->q)
             t->q[c] = pack_head(t, t->h, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width,
-                                is_read_in_place(t));
+                                are_queries_in_place(t, gradient));
         if (p->kind == OA_PART_FOLD)
             t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
         if (gradient && p->kind == OA_PART_DOT && !t->on_tiles)
@@ -154,7 +175,7 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradi
     }
     if (gradient) {
         t->d_o = pack_head(t, t->h, a->d_o, a->ldo, a->shape.queries, rows, t->queries,
-                           a->shape.value_width, is_read_in_place(t));
+                           a->shape.value_width, are_queries_in_place(t, gradient));
         if (!t->on_tiles)
             pack_operand_panels(t, &t->d_o, OA_PACKED_TILES);
     }
@@ -167,13 +188,12 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient
         const struct oa_logits_part *p = &a->part[c];
         if (p->kind != OA_PART_DOT)
             continue;
-        t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
-                             : pack_head_keys(t, p->k, p->ldk, cols, t->keys, p->width,
-                                              is_read_in_place(t));
+        t->k[c] = p->k_table
+                      ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
+                      : pack_head_keys(t, p->k, p->ldk, cols, t->keys, p->width, t->on_tiles);
         pack_operand_panels(t, &t->k[c],
                             gradient ? OA_PACKED_PAIR | OA_PACKED_TILES : OA_PACKED_PAIR);
     }
-    t->v =
-        pack_head_keys(t, a->v, a->ldv, cols, t->keys, a->shape.value_width, is_read_in_place(t));
+    t->v = pack_head_keys(t, a->v, a->ldv, cols, t->keys, a->shape.value_width, t->on_tiles);
     pack_operand_panels(t, &t->v, gradient ? OA_PACKED_PAIR : OA_PACKED_TILES);
 }
