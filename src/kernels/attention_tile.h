@@ -37,14 +37,21 @@ struct oa_attention_sums {
     bool first;
 };
 
-/* lse, delta real [rows]. dq real [rows, k.width] ← dq + dS K; first: ← dS K. dv += Pᵀ dO and
- * dk += dSᵀ Q, real [cols/16][width rounded up to 16][16]. NULL: not wanted. */
+/* Numbers of the transposes of q and d_o of a block, rows padded to 32. */
+#define OA_ATTENTION_TURNED(width, values)                                                         \
+    ((oa_round_up(width, 32) + oa_round_up(values, 32)) * OA_ATTENTION_ROWS)
+
+/* lse, delta real [rows]. turned: act [OA_ATTENTION_TURNED], room for the transposes, which the
+ * first tile of a block makes (turn) and the others use. dq real [rows, k.width] ← dq + dS K;
+ * first: ← dS K. dv += Pᵀ dO and dk += dSᵀ Q, real [cols/16][width rounded up to 16][16]. NULL: not
+ * wanted. */
 struct oa_attention_gradient {
     const void *d_o; /* act [rows, v.width], ldo elements apart */
     long ldo;
     const void *lse, *delta;
+    void *turned;
     void *dq, *dk, *dv;
-    bool first;
+    bool first, turn;
 };
 
 /* With P = e^{scale·s − lse} as softmax_again makes it, P∘factor and dS = P∘(factor∘dp − delta), 0

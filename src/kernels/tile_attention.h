@@ -259,15 +259,27 @@ struct tile_sides {
     struct tile_left q, d_o, turned_q, turned_d_o;
 };
 
+/* The transpose of x, rows [rows, width], at *room, which is advanced; made, or there already. */
+static struct tile_left turned_left(const void *x, long ld, long rows, long width, bool make,
+                                    char **room)
+{
+    const struct tile_operand o = { x, 1, ld, false };
+    struct tile_left a = { *room, 64, STEP_BYTES, TILE_BYTES, steps_of(rows) * STEP_BYTES };
+    if (make)
+        pack_panels(&o, 0, width, 0, rows, *room, (size_t)a.panel);
+    *room += steps_of(width) * a.panel;
+    return a;
+}
+
 static struct tile_sides tile_sides(const struct oa_attention_tile *x,
                                     const struct oa_attention_gradient *g, char **room)
 {
     long width = x->k.width, values = x->v.width;
+    char *turned = g->turned;
     struct tile_sides t = { .q = tile_left(left_rows(x->q, x->ldq), x->rows, width, room) };
     t.d_o = tile_left(left_rows(g->d_o, g->ldo), x->rows, values, room);
-    t.turned_q = tile_left((struct tile_operand){ x->q, 1, x->ldq, false }, width, x->rows, room);
-    t.turned_d_o =
-        tile_left((struct tile_operand){ g->d_o, 1, g->ldo, false }, values, x->rows, room);
+    t.turned_q = turned_left(x->q, x->ldq, x->rows, width, g->turn, &turned);
+    t.turned_d_o = turned_left(g->d_o, g->ldo, x->rows, values, g->turn, &turned);
     return t;
 }
 

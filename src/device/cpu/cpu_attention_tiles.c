@@ -69,6 +69,8 @@ void oa_attention_add_gradient(struct oa_tiles *t, struct oa_attention_gradient 
     t->d->cpu->kernels.attention_tile_gradient(t->gemm, &t->d->cpu->kernels, &x, g);
 }
 
+enum { AHEAD = 4 * OA_LANES }; /* prefetch distance of rows that are written */
+
 /* Sums of 16 keys from key i on: [width, 16]. */
 static const void *sums_from(const struct oa_tiles *t, const void *sums, long i, long width)
 {
@@ -78,9 +80,12 @@ static const void *sums_from(const struct oa_tiles *t, const void *sums, long i,
 void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, long width,
                         const void *factor, void *x, long ld)
 {
-    for (long i = 0; i < rows; i += OA_LANES)
+    for (long i = 0; i < rows; i += OA_LANES) {
+        oa_tiles_fetch(t, oa_act_at(t->d, x, (i + AHEAD) * ld), ld,
+                       oa_min(OA_LANES, rows - i - AHEAD), width);
         t->d->cpu->kernels.lanes_out(oa_min(OA_LANES, rows - i), width, NULL, factor,
                                      sums_from(t, sums, i, width), oa_act_at(t->d, x, i * ld), ld);
+    }
 }
 
 void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width,

@@ -28,8 +28,10 @@ struct oa_logits_backward {
 /* Gradients of the (b,h) at work. */
 struct oa_gradients {
     const struct oa_logits_backward *f;
-    bool logits;                                  /* dS is needed at all */
-    void *p, *dp, *ds;                            /* tiles: act D, real dP, act dS */
+    bool logits;       /* dS is needed at all */
+    void *p, *dp, *ds; /* tiles: act D, real dP, act dS */
+    void *turned; /* on tiles: Qᵀ and dOᵀ of the block at work, act [OA_ATTENTION_TURNED] */
+    bool turn;    /* they are to be made */
     void *lse, *delta, *factor;                   /* real [query_block] */
     struct oa_bounds rows;                        /* the queries at work that dq, dfold are about */
     bool met[OA_PACKED_BLOCKS];                   /* of their blocks: a tile was there */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The logits engine, backward: one (b,h) of an item. cpu_logits_gradient.c has the formulas. */
 #include "device/cpu/cpu_logits_gradient.h"
+#include "kernels/attention_tile.h"
 
 #include <math.h>
 #include <string.h>
@@ -69,7 +70,10 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
     size_t real = t->d->numbers.real_size, act = t->d->numbers.act_size;
     long tile = t->query_block * t->key_block, rows = oa_tiles_rows_at_once(t);
     *g = (struct oa_gradients){ .f = f, .logits = oa_wants_logits(f) };
-    if (!t->on_tiles) {
+    if (t->on_tiles) {
+        g->turned = oa_tiles_take(
+            t, OA_ATTENTION_TURNED(t->a->part[0].width, t->a->shape.value_width), act);
+    } else {
         g->p = oa_tiles_take(t, tile, real); /* D is dropped as reals first */
         g->dp = oa_tiles_take(t, tile, real);
         g->ds = oa_tiles_take(t, tile, act);
@@ -220,6 +224,17 @@ static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int
         store_query_rows(t, g, i0, rows, end, p->width, factor, dq, p->dq, p->ldq);
 }
 
+/* What finish_block_queries will write. */
+static void fetch_query_gradients(const struct oa_tiles *t, const struct oa_gradients *g, long i0)
+{
+    for (int c = 0; c < t->a->parts; c++) {
+        const struct oa_logits_part *p = &t->a->part[c];
+        if (g->dq[c] && p->dq && !p->q_table)
+            oa_tiles_fetch(t, part_rows(t, p->dq, p->ldq, t->a->shape.queries, p->width, i0),
+                           p->ldq, oa_bounds_length(t->rows), p->width);
+    }
+}
+
 /* The block at i0 with keys `cols`; last: no keys follow. */
 static void head_gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0,
                                 struct oa_bounds cols, bool last)
@@ -228,6 +243,9 @@ static void head_gradient_block(struct oa_tiles *t, struct oa_gradients *g, long
     bool *met = &g->met[(i0 - g->rows.begin) / t->query_block];
     if (oa_tiles_block(t, i0, cols)) {
         oa_gradient_load_rows(t, g);
+        g->turn = true;
+        if (last)
+            fetch_query_gradients(t, g, i0);
         for (; oa_tiles_next(t); *met = true)
             oa_gradient_tile(t, g, !*met);
     }

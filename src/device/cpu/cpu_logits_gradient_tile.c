@@ -156,7 +156,10 @@ static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
 void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
 {
     if (t->on_tiles) {
-        struct oa_attention_gradient x = { .lse = g->lse, .delta = g->delta, .first = first };
+        struct oa_attention_gradient x = {
+            .lse = g->lse, .delta = g->delta, .turned = g->turned, .turn = g->turn, .first = first
+        };
+        g->turn = false;
         x.dq = oa_gradient_block(t, g, g->dq[0], t->k[0].width);
         x.dv = g->dv ? key_sum_row(t, g, g->dv, t->v.width) : NULL;
         x.dk = g->dk[0] ? key_sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
