@@ -122,13 +122,11 @@ INLINE struct pair_row pair_row(const struct oa_softmax_pairs *x, long i)
 }
 
 /* Lanes of P∘factor; those of dS go to *ds. */
-INLINE v_float pair_lanes(const struct pair_row *r, long at, long lanes, bool whole, v_float scale,
-                          v_float *ds)
+INLINE v_float pair_lanes(const struct pair_row *r, long at, long lanes, v_float scale, v_float *ds)
 {
     v_float p = v_exp2(v_fma(scale, v_load(r->s + at, lanes), r->shift)),
             dp = v_load(r->dp + at, lanes);
-    if (!whole)
-        p = v_keep(v_between(r->begin - at, oa_min(r->end - at, lanes)), p);
+    p = v_keep(v_between(r->begin - at, oa_min(r->end - at, lanes)), p);
     v_mask there = v_not_equal(p, v_set(0));
     if (r->factor) {
         v_float factor = v_load(r->factor + at, lanes);
@@ -141,30 +139,69 @@ INLINE v_float pair_lanes(const struct pair_row *r, long at, long lanes, bool wh
 }
 
 /* Two rows, 32 columns; the second of two vectors may have none. */
-INLINE void pair_of_rows(const struct oa_softmax_pairs *x, long i, bool whole,
-                         const struct pair_row r[2])
+INLINE void pair_of_rows(const struct oa_softmax_pairs *x, long i, const struct pair_row r[2])
 {
     v_float scale = v_set((float)(x->scale * LOG2_E)), p[2][2], ds[2][2];
-    long left = whole || x->cols > W ? W : x->cols, right = whole ? W : x->cols - left;
+    long left = x->cols > W ? W : x->cols, right = x->cols - left;
     for (int n = 0; n < 2; n++) {
-        p[n][0] = pair_lanes(&r[n], 0, left, whole, scale, &ds[n][0]);
-        p[n][1] = pair_lanes(&r[n], W, right, whole, scale, &ds[n][1]);
+        p[n][0] = pair_lanes(&r[n], 0, left, scale, &ds[n][0]);
+        p[n][1] = pair_lanes(&r[n], W, right, scale, &ds[n][1]);
     }
     ACT *rows = x->ds ? (ACT *)x->ds + i / TILE_ROWS * x->tile + i % TILE_ROWS * TILE_COLS : NULL;
     v_store_pairs_bf16((ACT *)x->p_pairs + i * TILE_COLS, p[0], p[1], NULL);
     v_store_pairs_bf16((ACT *)x->ds_pairs + i * TILE_COLS, ds[0], ds[1], rows);
 }
 
+/* Sixteen rows that see all 32 columns. */
+INLINE void pairs_of_whole_rows(const struct oa_softmax_pairs *x, long i, const float *shift)
+{
+    const v_float scale = v_set((float)(x->scale * LOG2_E));
+    const float *s = (const float *)x->s + i * TILE_COLS,
+                *dp = (const float *)x->dp + i * TILE_COLS, *delta = (const float *)x->delta + i;
+    ACT *p_pairs = (ACT *)x->p_pairs + i * TILE_COLS,
+        *ds_pairs = (ACT *)x->ds_pairs + i * TILE_COLS,
+        *rows = x->ds ? (ACT *)x->ds + i / TILE_ROWS * x->tile : NULL;
+    for (long at = 0; at < TILE_CELLS; at += 2 * TILE_COLS) {
+        v_float p[2][2], ds[2][2];
+        for (int n = 0; n < 4; n++) {
+            long row = at / TILE_COLS + n / 2, cell = at + n * W;
+            v_mask there;
+            v_float e = v_exp2_there(v_fma(scale, v_load(s + cell, W), v_set(shift[row])), &there);
+            p[n / 2][n % 2] = e;
+            ds[n / 2][n % 2] =
+                v_keep(there, v_mul(e, v_sub(v_load(dp + cell, W), v_set(delta[row]))));
+        }
+        v_store_pairs_bf16(p_pairs + at, p[0], p[1], NULL);
+        v_store_pairs_bf16(ds_pairs + at, ds[0], ds[1], rows ? rows + at : NULL);
+    }
+}
+
+/* Whether 16 rows see all 32 columns; then *shift gets what their exponents add. */
+INLINE bool are_whole_rows(const struct oa_softmax_pairs *x, long i, float *shift)
+{
+    const float *lse = (const float *)x->lse + i;
+    const int32_t *low = x->low + i, *high = x->high + i, first = (int32_t)x->first;
+    int32_t part = high[0] < first + TILE_COLS;
+    if (part) /* the most frequent case: at the diagonal */
+        return false;
+    for (int n = 0; n < TILE_ROWS; n++)
+        part |= (low[n] > first) | (high[n] < first + TILE_COLS) | (lse[n] == -INFINITY);
+    for (int n = 0; n < TILE_ROWS; n++)
+        shift[n] = (float)(-lse[n] * LOG2_E);
+    return !part;
+}
+
 static void softmax_pairs(const struct oa_softmax_pairs *x)
 {
+    float shift[TILE_ROWS];
     for (long i = 0; i < x->rows; i += 2) {
+        if (W * 2 == TILE_COLS && i % TILE_ROWS == 0 && x->rows - i >= TILE_ROWS &&
+            x->cols == TILE_COLS && !x->factor && are_whole_rows(x, i, shift)) {
+            pairs_of_whole_rows(x, i, shift);
+            i += TILE_ROWS - 2;
+            continue;
+        }
         struct pair_row r[2] = { pair_row(x, i), pair_row(x, i + 1) };
-        bool sees_all =
-            r[0].begin <= 0 && r[1].begin <= 0 && r[0].end >= TILE_COLS && r[1].end >= TILE_COLS;
-        if (sees_all && x->cols == TILE_COLS && !x->factor) {
-            r[0].factor = r[1].factor = NULL; /* known here */
-            pair_of_rows(x, i, true, r);
-        } else
-            pair_of_rows(x, i, false, r);
+        pair_of_rows(x, i, r);
     }
 }

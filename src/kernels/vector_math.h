@@ -32,8 +32,8 @@ INLINE v_float v_exp(v_float x)
 
 /* 2^x within 1 ulp, for what has the factor log₂ e in it already: 2^⌊x⌋·2^f with f = x − ⌊x⌋ in [0,
  * 1) and 2^f = 1 + f·(minimax polynomial, relative error 2·10⁻⁹). Denormal results are 0, −∞ gives
- * 0, NaN stays; +∞ gives NaN. */
-INLINE v_float v_exp2(v_float x)
+ * 0, NaN stays; +∞ gives NaN. *there: lanes that are not 0. */
+INLINE v_float v_exp2_there(v_float x, v_mask *there)
 {
     v_float f = v_fraction(x);
     v_float p = v_fma(v_set(2.16129159449e-4f), f, v_set(1.24678461736e-3f));
@@ -42,7 +42,14 @@ INLINE v_float v_exp2(v_float x)
     p = v_fma(p, f, v_set(0.240229305554f));
     p = v_fma(p, f, v_set(0.693147044443f));
     p = v_fma(p, f, v_set(1));
-    return v_keep(v_not_less(x, v_set(-126)), v_times_power2(p, x));
+    *there = v_not_less(x, v_set(-126));
+    return v_keep(*there, v_times_power2(p, x));
+}
+
+INLINE v_float v_exp2(v_float x)
+{
+    v_mask there;
+    return v_exp2_there(x, &there);
 }
 
 /* sin(x + turn·π/2). Cody & Waite: x − n·π/2 with π/2 in two floats is exact to 10⁻¹⁰ as long as n
