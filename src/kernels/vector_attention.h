@@ -195,8 +195,8 @@ static void softmax_pairs(const struct oa_softmax_pairs *x)
 {
     float shift[TILE_ROWS];
     for (long i = 0; i < x->rows; i += 2) {
-        if (W * 2 == TILE_COLS && i % TILE_ROWS == 0 && x->rows - i >= TILE_ROWS &&
-            x->cols == TILE_COLS && !x->factor && are_whole_rows(x, i, shift)) {
+        if (i % TILE_ROWS == 0 && x->rows - i >= TILE_ROWS && x->cols == TILE_COLS && !x->factor &&
+            are_whole_rows(x, i, shift)) {
             pairs_of_whole_rows(x, i, shift);
             i += TILE_ROWS - 2;
             continue;

@@ -139,8 +139,12 @@ void oa_gradient_load_rows(struct oa_tiles *t, struct oa_gradients *g)
     if (g->f->delta)
         memcpy(g->delta, oa_real_at(d, g->f->delta, row), (size_t)rows * d->numbers.real_size);
     else
-        d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo,
-                                 oa_act_at(d, a->o, at), a->ldo, g->delta);
+        d->cpu->kernels.row_dots(rows, a->shape.value_width,
+                                 oa_act_at(d, t->d_o.x, (t->rows.begin - t->d_o.begin) * t->d_o.ld),
+                                 t->d_o.ld, oa_act_at(d, a->o, at), a->ldo, g->delta);
+    if (!g->f->delta)
+        oa_tiles_fetch(t, oa_act_at(d, a->o, at + rows * a->ldo), a->ldo,
+                       oa_min(t->query_block, t->queries - t->rows.end), a->shape.value_width);
 }
 
 /* sums · factor, as acts. */

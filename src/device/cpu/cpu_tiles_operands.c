@@ -15,6 +15,8 @@ enum {
 void oa_tiles_fetch(const struct oa_tiles *t, const void *x, long ld, long rows, long width)
 {
     size_t size = t->d->numbers.act_size, bytes = (size_t)width * size;
+    if (t->a->shape.keys <= FEW_KEYS)
+        return;
     for (long i = 0; i < rows; i++)
         for (size_t line = 0; line < bytes; line += OA_ALIGN)
             __builtin_prefetch((const char *)oa_at(x, size, i * ld) + line, 0, 2);
