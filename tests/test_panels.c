@@ -266,6 +266,15 @@ static void compare_on_the_processor(struct fixture *f, enum oa_isa isa)
     use_plain_tiles(f);
 }
 
+/* Keys are packed once for all lots, and blocks of a lot meet keys in two lots. */
+static void attention_has_the_same_bits_in_lots_of_queries(void **state)
+{
+    struct fixture *f = *state;
+    f->table[WHOLE].query_block = OA_ATTENTION_ROWS / OA_PACKED_BLOCKS; /* a lot has one block */
+    compare_tables(f);
+    use_plain_tiles(f);
+}
+
 /* The softmax of vectors, the tiles of the processor. */
 static void attention_has_the_same_bits_on_hardware_tiles(void **state)
 {
@@ -440,6 +449,7 @@ int main(void)
         cmocka_unit_test(attention_has_the_bits_of_products_without_panels),
         cmocka_unit_test(other_engines_have_the_bits_of_products_without_panels),
         cmocka_unit_test(counted_pairs_are_those_computed),
+        cmocka_unit_test(attention_has_the_same_bits_in_lots_of_queries),
         cmocka_unit_test(attention_has_the_same_bits_on_hardware_tiles),
         cmocka_unit_test(attention_has_the_same_bits_by_vectors),
     };

@@ -205,6 +205,8 @@ static void logits_item(void *argument, long item, const struct oa_worker *w)
     take_softmax_sums(&t, &s);
     oa_tiles_head(&t, head / f->a->shape.heads, head % f->a->shape.heads);
     long step = oa_tiles_rows_at_once(&t);
+    oa_tiles_pack_all_keys(&t, (struct oa_bounds){ begin, end }, (struct oa_bounds){ 0, t.keys },
+                           false);
     for (long i0 = begin; i0 < end && !t.failed; i0 += step)
         logits_rows(&t, &s, (struct oa_bounds){ i0, oa_min(i0 + step, end) });
 }

@@ -90,6 +90,7 @@ struct oa_tiles {
 
     /* the (b,h) at work: how many queries and keys are real; the operands */
     long b, h, queries, keys;
+    bool keys_packed;                                          /* all that it sees */
     struct oa_packed q[OA_MAX_PARTS], k[OA_MAX_PARTS], v, d_o; /* FOLD: both are rows of queries */
 
     /* the query block at work: its real rows; the keys that any of them sees; what each row sees */
@@ -127,6 +128,11 @@ struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_bounds rows,
 void oa_tiles_fetch(const struct oa_tiles *t, const void *x, long ld, long rows, long width);
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradient);
 void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient);
+/* Before the queries `rows` of a head, on tiles: where they are more than are at work at a time,
+ * all keys that they see within `cols` are packed once, and oa_tiles_pack_keys does nothing. Not
+ * with a support, where queries at work see few keys, and different ones. */
+void oa_tiles_pack_all_keys(struct oa_tiles *t, struct oa_bounds rows, struct oa_bounds cols,
+                            bool gradient);
 /* Both sides of the parts whose queries and keys are tables. */
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_bounds cols);
 

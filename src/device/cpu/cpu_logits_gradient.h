@@ -33,6 +33,7 @@ struct oa_gradients {
     void *turned; /* on tiles: Qᵀ and dOᵀ of the block at work, act [OA_ATTENTION_TURNED] */
     bool turn;    /* they are to be made */
     void *lse, *delta, *factor;                   /* real [query_block] */
+    void *dots;                                   /* real [rows]: dO·O; NULL: f has δ */
     struct oa_bounds rows;                        /* the queries at work that dq, dfold are about */
     bool met[OA_PACKED_BLOCKS];                   /* of their blocks: a tile was there */
     void *dq[OA_MAX_PARTS];                       /* real [rows, K] */

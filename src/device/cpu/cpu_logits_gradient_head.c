@@ -89,6 +89,7 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
     }
     g->lse = oa_tiles_take(t, t->query_block, real);
     g->delta = oa_tiles_take(t, t->query_block, real);
+    g->dots = f->delta ? NULL : oa_tiles_take(t, rows, real);
     g->factor = oa_tiles_take(t, t->query_block, real);
     g->row = oa_tiles_take(t, widest_row(t), real);
     g->diagonals = f->distances ? oa_tiles_take(t, t->query_block + t->key_block, real) : NULL;
@@ -126,25 +127,39 @@ static void take_head_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa
 
 /* ---- one block of queries ---- */
 
+static void *part_rows(const struct oa_tiles *t, void *x, long ld, long length, long width, long i)
+{
+    return oa_act_at(t->d, x, (t->b * length + i) * ld + t->h * width);
+}
+
+/* dO·O of the rows whose dO is packed. */
+static void make_row_dots(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows)
+{
+    struct oa_device *d = t->d;
+    const struct oa_logits *a = t->a;
+    long v = a->shape.value_width, end = oa_min(rows.end, t->queries);
+    for (long i = rows.begin, n; i < end; i += n) {
+        const void *o = part_rows(t, a->o, a->ldo, a->shape.queries, v, i);
+        n = oa_min(t->query_block, end - i);
+        oa_tiles_fetch(t, oa_act_at(d, o, n * a->ldo), a->ldo, oa_min(n, end - i - n), v);
+        d->cpu->kernels.row_dots(n, v, oa_act_at(d, t->d_o.x, (i - rows.begin) * t->d_o.ld),
+                                 t->d_o.ld, o, a->ldo, oa_real_at(d, g->dots, i - rows.begin));
+    }
+}
+
 void oa_gradient_load_rows(struct oa_tiles *t, struct oa_gradients *g)
 {
     struct oa_device *d = t->d;
     const struct oa_logits *a = t->a;
-    long rows = oa_bounds_length(t->rows),
-         at = (t->b * a->shape.queries + t->rows.begin) * a->ldo + t->h * a->shape.value_width;
+    size_t bytes = (size_t)oa_bounds_length(t->rows) * d->numbers.real_size;
     long row = (t->b * a->shape.heads + t->h) * a->shape.queries + t->rows.begin;
     oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
     oa_real_fill(d, t->padded_rows, 0, g->delta);
-    memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->numbers.real_size);
-    if (g->f->delta)
-        memcpy(g->delta, oa_real_at(d, g->f->delta, row), (size_t)rows * d->numbers.real_size);
-    else
-        d->cpu->kernels.row_dots(rows, a->shape.value_width,
-                                 oa_act_at(d, t->d_o.x, (t->rows.begin - t->d_o.begin) * t->d_o.ld),
-                                 t->d_o.ld, oa_act_at(d, a->o, at), a->ldo, g->delta);
-    if (!g->f->delta)
-        oa_tiles_fetch(t, oa_act_at(d, a->o, at + rows * a->ldo), a->ldo,
-                       oa_min(t->query_block, t->queries - t->rows.end), a->shape.value_width);
+    memcpy(g->lse, oa_real_at(d, a->lse, row), bytes);
+    memcpy(g->delta,
+           g->f->delta ? oa_real_at(d, g->f->delta, row)
+                       : oa_real_at(d, g->dots, t->rows.begin - t->d_o.begin),
+           bytes);
 }
 
 /* sums · factor, as acts. */
@@ -160,11 +175,6 @@ static void store_rows(const struct oa_tiles *t, const struct oa_gradients *g, l
         }
         t->d->cpu->kernels.tile_to_act(n, width, from, width, oa_act_at(t->d, x, i * ld), ld);
     }
-}
-
-static void *part_rows(const struct oa_tiles *t, void *x, long ld, long length, long width, long i)
-{
-    return oa_act_at(t->d, x, (t->b * length + i) * ld + t->h * width);
 }
 
 /* Σ_i x_i·G_i over the rows of the block: x packed rows, G reals. */
@@ -323,6 +333,8 @@ static void head_gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struc
     g->rows = rows;
     memset(g->met, 0, sizeof g->met);
     oa_tiles_pack_queries(t, rows, true);
+    if (!t->failed && g->dots)
+        make_row_dots(t, g, rows);
     do
         head_gradient_blocks(t, g, rows, (struct oa_bounds){ j, oa_min(j + step, seen.end) }, all,
                              j + step >= seen.end);
@@ -337,6 +349,7 @@ void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_boun
     size_t mark = oa_arena_mark(t->scratch);
     take_head_sums(t, g,
                    (struct oa_bounds){ cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) });
+    oa_tiles_pack_all_keys(t, rows, g->cols, true);
     for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += step)
         head_gradient_rows(t, g, (struct oa_bounds){ i0, oa_min(i0 + step, rows.end) });
     if (!t->failed && g->dv)

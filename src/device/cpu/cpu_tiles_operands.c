@@ -6,10 +6,10 @@
 #include <string.h>
 
 enum {
-    FEW_KEYS = 128,   /* for which queries are not worth being copied on tiles, backward */
-    AHEAD = 8,        /* prefetch distance of copies, in rows: a row of [B·T, H·K] is alone in its
-                         page */
-    PANEL_ROWS = 128, /* that stay in the L1 cache while they are packed into panels */
+    FEW_KEYS = 128, /* heads of so few stay in the caches: backward queries are not copied on tiles,
+                       and nothing is fetched ahead */
+    AHEAD = 8, /* prefetch distance of copies, in rows: a row of [B·T, H·K] is alone in its page */
+    PANEL_ROWS = 128 /* that stay in the L1 cache while they are packed into panels */
 };
 
 void oa_tiles_fetch(const struct oa_tiles *t, const void *x, long ld, long rows, long width)
@@ -31,6 +31,7 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h)
 {
     t->b = b;
     t->h = h;
+    t->keys_packed = false;
     t->queries = real_tile_rows(t->a->shape.query_lengths, b, t->a->shape.queries);
     t->keys = real_tile_rows(t->a->shape.key_lengths, b, t->a->shape.keys);
 }
@@ -186,6 +187,8 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradi
 void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient)
 {
     const struct oa_logits *a = t->a;
+    if (t->keys_packed)
+        return;
     for (int c = 0; c < a->parts; c++) {
         const struct oa_logits_part *p = &a->part[c];
         if (p->kind != OA_PART_DOT)
@@ -198,4 +201,15 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient
     }
     t->v = pack_head_keys(t, a->v, a->ldv, cols, t->keys, a->shape.value_width, t->on_tiles);
     pack_operand_panels(t, &t->v, gradient ? OA_PACKED_PAIR : OA_PACKED_TILES);
+}
+
+void oa_tiles_pack_all_keys(struct oa_tiles *t, struct oa_bounds rows, struct oa_bounds cols,
+                            bool gradient)
+{
+    rows.end = oa_min(rows.end, t->queries);
+    if (!t->on_tiles || t->support || oa_bounds_length(rows) <= oa_tiles_rows_at_once(t))
+        return;
+    struct oa_bounds seen = oa_tiles_seen(t, rows.begin, rows.end);
+    oa_tiles_pack_keys(t, oa_bounds_cut(seen, cols), gradient);
+    t->keys_packed = true;
 }
