@@ -23,7 +23,7 @@
  * order of b.
  *
  * [B·S, H·V] → [B·T, H·V]; 2·T·taps·V FLOPs a (b,h), which is an item; memory a worker O(S·V). */
-#include "device/cpu/cpu.h"
+#include "device/cpu/cpu_logits.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,14 +34,20 @@ struct band_call {
     double *shared; /* [B, H, taps]: Σ_i dℓ_i; NULL when not wanted */
 };
 
+enum { FILTER_ROWS = 64 }; /* whose filters are made at a time */
+
 /* One (b,h), and the row at work: w[k] belongs to key first + k, visible are begin ≤ k < end. */
 struct band_rows {
     struct oa_device *d;
     const struct oa_band *a;
     long b, h, queries, keys;
     long first, count, begin, end;
-    double *w, *dw;
-    void *v, *row, *logits, *dv; /* real: [keys, V], [V], [taps], [keys, V] */
+    double *exact;              /* [taps]: weights that are not those of a token */
+    void *w;                    /* real [taps]: of the row at work */
+    void *row, *dw, *dv;        /* real [V], [taps], [keys, V] */
+    void *filters;              /* real [FILTER_ROWS, taps]: weights of tokens */
+    void *top, *mass, *rescale; /* real [FILTER_ROWS] */
+    int32_t *low, *high;        /* [FILTER_ROWS]: taps that have a share */
 };
 
 static long clamp_index(long x, long low, long high)
@@ -76,18 +82,12 @@ static bool place_band(struct band_rows *r, long i)
 static void read_band_logits(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
-    const void *logits = oa_real_at(r->d, a->logits, r->h * a->taps);
     for (long k = 0; k < r->count && a->taps == 0; k++) {
         double z = ((double)(r->first + k - a->shape.first - i) - a->offset) / a->sigma;
-        r->w[k] = -z * z / 2;
-    }
-    if (a->taps > 0 && a->tokens) {
-        long at = (r->b * a->shape.queries + i) * a->ldlogits + r->h * a->taps;
-        r->d->cpu->kernels.real_from_act(a->taps, oa_act_at(r->d, a->logits, at), r->logits);
-        logits = r->logits;
+        r->exact[k] = -z * z / 2;
     }
     for (long k = 0; k < a->taps; k++)
-        r->w[k] = oa_real_get(r->d, logits, k);
+        r->exact[k] = oa_real_get(r->d, a->logits, r->h * a->taps + k);
 }
 
 /* e^ℓ over its sum over begin ≤ k < end; nothing elsewhere. */
@@ -104,19 +104,57 @@ static void softmax_range(double *w, long count, long begin, long end)
         w[k] /= sum;
 }
 
-static void weigh_band_row(struct band_rows *r, long i)
+/* Rows i … of the filters of tokens; the row at work is row i. */
+static void make_filters(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
-    bool same = place_band(r, i);
-    if (same && !a->tokens)
-        return;
+    const struct oa_kernels *k = &r->d->cpu->kernels;
+    long rows = oa_min(FILTER_ROWS, r->queries - i), taps = a->taps,
+         at = (r->b * a->shape.queries + i) * a->ldlogits + r->h * taps;
+    for (long n = 0; n < rows; n++) {
+        if (n > 0)
+            place_band(r, i + n);
+        r->low[n] = a->renormalise ? (int32_t)r->begin : 0;
+        r->high[n] = (int32_t)(a->renormalise ? r->end : taps);
+    }
+    place_band(r, i);
+    oa_real_fill(r->d, rows, -INFINITY, r->top);
+    oa_real_fill(r->d, rows, 0, r->mass);
+    k->tile_to_real(rows, taps, oa_act_at(r->d, a->logits, at), a->ldlogits, r->filters, taps);
+    k->softmax_tile(rows, taps, 1, r->low, r->high, r->filters, taps, r->top, r->mass, r->rescale);
+    for (long n = 0; n < rows; n++) {
+        double sum = oa_real_get(r->d, r->mass, n);
+        oa_real_set(r->d, r->mass, n, sum == 0 ? 0 : 1 / sum);
+    }
+    k->scale_rows(rows, taps, r->mass, r->filters, taps);
+}
+
+/* A row that depends on its position, or on nothing. */
+static void weigh_by_position(struct band_rows *r, long i)
+{
+    const struct oa_band *a = r->a;
     read_band_logits(r, i);
     if (a->renormalise)
-        softmax_range(r->w, r->count, r->begin, r->end);
+        softmax_range(r->exact, r->count, r->begin, r->end);
     else if (a->taps > 0)
-        softmax_range(r->w, r->count, 0, r->count);
+        softmax_range(r->exact, r->count, 0, r->count);
     for (long k = 0; k < r->count && a->taps == 0 && !a->renormalise; k++)
-        r->w[k] = exp(r->w[k]) / (a->sigma * sqrt(2 * acos(-1)));
+        r->exact[k] = exp(r->exact[k]) / (a->sigma * sqrt(2 * acos(-1)));
+    for (long k = 0; k < r->count; k++)
+        oa_real_set(r->d, r->w, k, r->exact[k]);
+}
+
+static void weigh_band_row(struct band_rows *r, long i)
+{
+    bool same = place_band(r, i);
+    if (!r->a->tokens) {
+        if (!same)
+            weigh_by_position(r, i);
+        return;
+    }
+    if (i % FILTER_ROWS == 0)
+        make_filters(r, i);
+    r->w = oa_real_at(r->d, r->filters, i % FILTER_ROWS * r->a->taps);
 }
 
 /* ---- rows of values ---- */
@@ -154,22 +192,28 @@ static bool open_band_rows(struct band_rows *r, const struct band_call *f, long 
 {
     const struct oa_band *a = f->a;
     const struct oa_attention_shape *s = &a->shape;
-    long V = s->value_width, taps = oa_band_taps(a);
+    long taps = oa_max(1, oa_band_taps(a)), filters = a->tokens ? FILTER_ROWS : 0;
     bool failed = false;
     *r = (struct band_rows){ .d = f->d, .a = a, .b = item / s->heads, .h = item % s->heads };
     r->queries = oa_real_length(s->query_lengths, r->b, s->queries);
     r->keys = oa_real_length(s->key_lengths, r->b, s->keys);
-    r->w = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->w);
-    r->dw = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->dw);
-    r->v = take_band_reals(r, w, r->keys * V, &failed);
-    r->dv = take_band_reals(r, w, r->keys * V, &failed);
-    r->row = take_band_reals(r, w, V, &failed);
-    r->logits = take_band_reals(r, w, taps, &failed);
-    if (failed || !r->w || !r->dw)
-        return false;
-    f->d->cpu->kernels.tile_to_real(r->keys, V, band_act_row(r, a->v, a->ldv, s->keys, 0), a->ldv,
-                                    r->v, V);
-    return true;
+    r->exact = oa_arena_take(w->scratch, (size_t)taps * sizeof *r->exact);
+    r->low = oa_arena_take(w->scratch, FILTER_ROWS * sizeof *r->low);
+    r->high = oa_arena_take(w->scratch, FILTER_ROWS * sizeof *r->high);
+    r->w = take_band_reals(r, w, taps, &failed);
+    r->dw = take_band_reals(r, w, taps, &failed);
+    r->row = take_band_reals(r, w, s->value_width, &failed);
+    r->filters = take_band_reals(r, w, filters * taps, &failed);
+    r->top = take_band_reals(r, w, filters, &failed);
+    r->mass = take_band_reals(r, w, filters, &failed);
+    r->rescale = take_band_reals(r, w, filters, &failed);
+    return !failed && r->exact && r->low && r->high;
+}
+
+/* The first value that the row at work sees. */
+static const void *seen_values(const struct band_rows *r)
+{
+    return band_act_row(r, r->a->v, r->a->ldv, r->a->shape.keys, r->first + r->begin);
 }
 
 /* ---- forward ---- */
@@ -178,17 +222,17 @@ static void band_item(void *argument, long item, const struct oa_worker *w)
 {
     const struct band_call *f = argument;
     const struct oa_band *a = f->a;
+    const struct oa_kernels *k = &f->d->cpu->kernels;
     struct band_rows r;
     if (!open_band_rows(&r, f, item, w))
         return;
     for (long i = 0; i < r.queries; i++) {
         weigh_band_row(&r, i);
         clear_band_row(&r, r.row);
-        for (long k = r.begin; k < r.end; k++)
-            f->d->cpu->kernels.axpy(a->shape.value_width, r.w[k],
-                                    band_real_row(&r, r.v, r.first + k), r.row);
-        f->d->cpu->kernels.act_from_real(a->shape.value_width, r.row,
-                                         band_act_row(&r, a->o, a->ldo, a->shape.queries, i));
+        k->weigh_rows(r.end - r.begin, a->shape.value_width, oa_real_at(r.d, r.w, r.begin),
+                      seen_values(&r), a->ldv, r.row);
+        k->act_from_real(a->shape.value_width, r.row,
+                         band_act_row(&r, a->o, a->ldo, a->shape.queries, i));
     }
     for (long i = r.queries; i < a->shape.queries; i++)
         zero_band_acts(&r, band_act_row(&r, a->o, a->ldo, a->shape.queries, i));
@@ -203,18 +247,17 @@ void oa_cpu_band(struct oa_device *d, const struct oa_band *a)
 /* ---- backward ---- */
 
 /* dℓ of the row into r->dw. */
-static void band_logits_gradient(struct band_rows *r)
+static void band_logits_gradient(struct band_rows *r, const void *d_o)
 {
-    long V = r->a->shape.value_width;
     double mean = 0;
-    for (long k = 0; k < r->count; k++) {
-        bool seen = k >= r->begin && k < r->end;
-        r->dw[k] =
-            seen ? r->d->cpu->kernels.dot(V, r->row, band_real_row(r, r->v, r->first + k)) : 0;
-        mean += r->w[k] * r->dw[k];
-    }
+    oa_real_fill(r->d, r->count, 0, r->dw);
+    r->d->cpu->kernels.row_dots(r->end - r->begin, r->a->shape.value_width, seen_values(r),
+                                r->a->ldv, d_o, 0, oa_real_at(r->d, r->dw, r->begin));
+    for (long k = r->begin; k < r->end; k++)
+        mean += oa_real_get(r->d, r->w, k) * oa_real_get(r->d, r->dw, k);
     for (long k = 0; k < r->count; k++)
-        r->dw[k] = r->w[k] * (r->dw[k] - mean);
+        oa_real_set(r->d, r->dw, k,
+                    oa_real_get(r->d, r->w, k) * (oa_real_get(r->d, r->dw, k) - mean));
 }
 
 static void *token_dlogits(const struct band_rows *r, long i)
@@ -226,28 +269,28 @@ static void *token_dlogits(const struct band_rows *r, long i)
 
 static void store_band_logits(struct band_rows *r, long i, double *shared)
 {
-    band_logits_gradient(r);
     for (long k = 0; k < r->count && shared; k++)
-        shared[k] += r->dw[k];
-    if (shared)
-        return;
-    for (long k = 0; k < r->count; k++)
-        oa_real_set(r->d, r->logits, k, r->dw[k]);
-    r->d->cpu->kernels.act_from_real(r->count, r->logits, token_dlogits(r, i));
+        shared[k] += oa_real_get(r->d, r->dw, k);
+    if (!shared)
+        r->d->cpu->kernels.act_from_real(r->count, r->dw, token_dlogits(r, i));
 }
 
 static void add_band_gradients(struct band_rows *r, double *shared)
 {
     const struct oa_band *a = r->a;
+    const struct oa_kernels *kernels = &r->d->cpu->kernels;
     long V = a->shape.value_width;
     for (long i = 0; i < r->queries; i++) {
+        const void *d_o = band_act_row(r, a->d_o, a->ldo, a->shape.queries, i);
         weigh_band_row(r, i);
-        r->d->cpu->kernels.real_from_act(V, band_act_row(r, a->d_o, a->ldo, a->shape.queries, i),
-                                         r->row);
+        kernels->real_from_act(V, d_o, r->row);
         for (long k = r->begin; k < r->end && a->dv; k++)
-            r->d->cpu->kernels.axpy(V, r->w[k], r->row, band_real_row(r, r->dv, r->first + k));
-        if (a->dlogits)
+            kernels->axpy(V, oa_real_get(r->d, r->w, k), r->row,
+                          band_real_row(r, r->dv, r->first + k));
+        if (a->dlogits) {
+            band_logits_gradient(r, d_o);
             store_band_logits(r, i, shared);
+        }
     }
 }
 
@@ -257,7 +300,11 @@ static void band_gradient_item(void *argument, long item, const struct oa_worker
     const struct oa_band *a = f->a;
     const struct oa_attention_shape *s = &a->shape;
     struct band_rows r;
+    bool failed = false;
     if (!open_band_rows(&r, f, item, w))
+        return;
+    r.dv = take_band_reals(&r, w, r.keys * s->value_width, &failed);
+    if (failed)
         return;
     for (long j = 0; j < r.keys; j++)
         clear_band_row(&r, band_real_row(&r, r.dv, j));
