@@ -76,6 +76,23 @@ INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
         _mm256_mask_storeu_epi16(p, v_first(lanes), half);
 }
 
+typedef __m512i v_row; /* 32 numbers in bf16 */
+
+INLINE v_row v_load_row(const uint16_t *p, long lanes)
+{
+    return _mm512_maskz_loadu_epi16((__mmask32)((1ull << lanes) - 1), p);
+}
+
+/* Numbers index[0] … index[31] of a row. */
+INLINE void v_pick_bf16(v_row x, const uint16_t *index, v_float out[2])
+{
+    __m512i picked = _mm512_permutexvar_epi16(_mm512_loadu_si512(index), x);
+    __m512i left = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(picked)),
+            right = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(picked, 1));
+    out[0] = _mm512_castsi512_ps(_mm512_slli_epi32(left, 16));
+    out[1] = _mm512_castsi512_ps(_mm512_slli_epi32(right, 16));
+}
+
 #ifdef __AVX512BF16__
 typedef __m512bh v_pairs; /* 32 numbers */
 

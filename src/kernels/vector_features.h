@@ -303,31 +303,91 @@ INLINE void quadratic_lanes(long at, long lanes, long width, float square, float
     }
 }
 
+#ifdef act_tiles
+enum { ROW_NUMBERS = 2 * W, ROW_PAIRS = ROW_NUMBERS * (ROW_NUMBERS + 1) / 2 };
+
+/* The pairs a ≤ b of a row that fits in a register, as two numbers picked from it and a factor. */
+struct row_pairs {
+    long count;
+    uint16_t left[ROW_PAIRS + ROW_NUMBERS], right[ROW_PAIRS + ROW_NUMBERS];
+    float factor[ROW_PAIRS + ROW_NUMBERS];
+};
+
+INLINE void list_row_pairs(long width, float square, float cross, struct row_pairs *p)
+{
+    long n = 0;
+    for (long a = 0; a < width; a++)
+        for (long b = a; b < width; b++, n++) {
+            p->left[n] = (uint16_t)a;
+            p->right[n] = (uint16_t)b;
+            p->factor[n] = a == b ? square : cross;
+        }
+    p->count = n;
+    memset(p->left + n, 0, sizeof(uint16_t[ROW_NUMBERS]));
+    memset(p->right + n, 0, sizeof(uint16_t[ROW_NUMBERS]));
+    memset(p->factor + n, 0, sizeof(float[ROW_NUMBERS]));
+}
+
+/* What quadratic_lanes makes of a row. */
+INLINE void put_row_pairs(const struct row_pairs *p, v_row x, ACT *to)
+{
+    for (long n = 0; n < p->count; n += ROW_NUMBERS) {
+        v_float a[2], b[2];
+        v_pick_bf16(x, p->left + n, a);
+        v_pick_bf16(x, p->right + n, b);
+        for (int u = 0; u < 2; u++) {
+            v_float y = v_mul(v_mul(v_load(p->factor + n + u * W, W), a[u]), b[u]);
+            long left = p->count - n - u * W;
+            if (left >= W)
+                act_store(to + n + u * W, y, W);
+            else if (left > 0)
+                act_store(to + n + u * W, y, left);
+        }
+    }
+}
+#endif
+
+/* The pairs of all rows. */
+INLINE void quadratic_pairs(long rows, long width, float square, float cross, const ACT *x,
+                            long ldx, ACT *y, long ldy)
+{
+#ifdef act_tiles
+    if (width <= ROW_NUMBERS) {
+        struct row_pairs p;
+        list_row_pairs(width, square, cross, &p);
+        for (long i = 0; i < rows; i++)
+            put_row_pairs(&p, v_load_row(x + i * ldx, width), y + i * ldy);
+        return;
+    }
+#endif
+    for (long i = 0; i < rows; i++, x += ldx, y += ldy)
+        EACH(width, quadratic_lanes, width, square, cross, x, y)
+}
+
 static void quadratic(long rows, long width, const double c[3], const void *x, long ldx, void *y,
                       long ldy)
 {
-    const float square = (float)c[2], cross = (float)(c[2] * sqrt(2.0));
     v_float linear = v_set((float)c[1]);
-    for (long i = 0; i < rows; i++) {
+    long ones = c[0] != 0, before = ones + (c[1] != 0 ? width : 0);
+    for (long i = 0; i < rows && before; i++) {
         const ACT *from = (const ACT *)x + i * ldx;
         ACT *to = (ACT *)y + i * ldy;
-        if (c[0] != 0)
+        if (ones)
             *to++ = STORE((float)c[0]);
-        if (c[1] != 0) {
+        if (c[1] != 0)
             EACH(width, times_lanes, linear, from, to)
-            to += width;
-        }
-        EACH(width, quadratic_lanes, width, square, cross, from, to)
     }
+    quadratic_pairs(rows, width, (float)c[2], (float)(c[2] * sqrt(2.0)), x, ldx, (ACT *)y + before,
+                    ldy);
 }
 
-/* Σ_j x_j y_j of acts. */
-INLINE float dot_acts(long n, const ACT *x, const ACT *y)
+/* Σ_j x_j y_j of acts, lane by lane. */
+INLINE v_float dot_acts(long n, const ACT *x, const ACT *y)
 {
     v_float sum = v_set(0);
     for (long j = 0; j < n; j += W)
         sum = v_fma(act_load(x + j, lanes_left(n, j)), act_load(y + j, lanes_left(n, j)), sum);
-    return v_sum(sum);
+    return sum;
 }
 
 /* W elements of dx at once: the pairs (b, a) with b before all of them lie side by side for each b;
@@ -338,13 +398,16 @@ INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float line
                                      ACT *dx)
 {
     v_float sum = v_set(0), among = v_set(0), own = act_load(x + at, lanes);
+    v_float part[4] = { v_set(0), v_set(0), v_set(0), v_set(0) };
     float after[W] = { 0 }, squares[W] = { 0 };
     for (long b = 0, row = 0; b < at; row += width - b, b++)
         sum = v_fma(v_set(LOAD(x[b])), act_load(pairs + row + at - b, lanes), sum);
     for (long l = 0; l < lanes; l++) {
         long a = at + l, row = a * width - a * (a - 1) / 2;
         v_float more = v_mul(act_load(pairs + row - l, lanes), v_set(LOAD(x[a])));
-        after[l] = dot_acts(width - a - 1, pairs + row + 1, x + a + 1);
+        part[l % 4] = dot_acts(width - a - 1, pairs + row + 1, x + a + 1);
+        if (l % 4 == 3 || l == lanes - 1)
+            v_add_four_sums(part, after + l / 4 * 4);
         among = v_select(v_first(l + 1), among, v_add(among, more));
         squares[l] = LOAD(pairs[row]);
     }
