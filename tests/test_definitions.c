@@ -425,6 +425,63 @@ static void define_softmax_gradient(struct definition *d)
         IN(0, i, j) == 0 ? 0 : (double)(0.125L * IN(0, i, j) * (IN(1, i, j) - IN(2, 0, i)));
 }
 
+static void define_softmax_to_act(struct definition *d)
+{
+    EACH_ROW define_softmax_row(d, i, d->p->variant ? -3 : 0.125L, &OUT(6, i, 0));
+}
+
+static void define_softmax_again_gradient(struct definition *d)
+{
+    EACH_ROW EACH_COLUMN
+    {
+        bool seen = sees(d, i, j) && isfinite(d->given[3][i]);
+        wide weight = seen ? expl(0.125L * IN(2, i, j) - IN(3, 0, i)) : 0;
+        OUT(6, i, j) = (double)weight;
+        OUT(7, i, j) = weight == 0 ? 0 : (double)(weight * (IN(4, i, j) - IN(5, 0, i)));
+    }
+}
+
+static void define_row_dots_real(struct definition *d)
+{
+    EACH_ROW
+    {
+        wide sum = 0;
+        EACH_COLUMN sum += IN(0, i, j) * IN(1, 0, j);
+        OUT(2, 0, i) = (double)sum;
+    }
+}
+
+static long fold_width(const struct definition *d)
+{
+    return d->p->variant % 2 ? 5 : 24;
+}
+
+/* The place of column j in the product of both sides. */
+static long fold_place(const struct definition *d, long j)
+{
+    return d->p->variant % 2 ? j + 3 : j;
+}
+
+static void define_fold_tile(struct definition *d)
+{
+    EACH_ROW EACH_COLUMN if (sees(d, i, j))
+    {
+        long l = fold_place(d, j), width = fold_width(d);
+        OUT(4, i, j) = (double)((d->p->variant >= 2 ? IN(4, i, j) : 0) +
+                                0.75L * IN(2, i, l % width) * IN(3, i, l / width));
+    }
+}
+
+static void define_fold_gradient(struct definition *d)
+{
+    EACH_ROW EACH_COLUMN if (sees(d, i, j))
+    {
+        long q = fold_place(d, j) % fold_width(d), k = fold_place(d, j) / fold_width(d);
+        OUT(5, i, q) += (double)(IN(4, i, j) * IN(3, i, k));
+        OUT(6, i, k) += (double)(IN(4, i, j) * IN(2, i, q));
+    }
+}
+
 static void define_softmax_pairs(struct definition *d)
 {
     EACH_ROW for (long j = 0; j < 32; j++)
@@ -893,6 +950,11 @@ static const struct {
     DEFINED(softmax_again),
     DEFINED(softmax_gradient),
     DEFINED(softmax_pairs),
+    DEFINED(softmax_to_act),
+    DEFINED(softmax_again_gradient),
+    DEFINED(row_dots_real),
+    DEFINED(fold_tile),
+    DEFINED(fold_gradient),
     DEFINED(weigh_tile),
     DEFINED(weigh_gradient),
     DEFINED(weigh_sums),

@@ -40,6 +40,23 @@ MAGNITUDE(softmax_tile)
     }
 }
 
+static void softmax_to_act_shape(problem *p)
+{
+    softmax_tile_shape(p);
+    p->operand[2].role = CASE_IN;
+    case_put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 5);
+}
+
+static double softmax_to_act_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                  void *const *x)
+{
+    (void)s;
+    double scale = p->variant ? -3 : LOGIT_SCALE;
+    k->softmax_to_act(p->rows, p->cols, scale, x[0], x[1], x[2], p->operand[2].ld, x[3], x[4], x[5],
+                      x[6], p->operand[6].ld);
+    return 0;
+}
+
 /* Whole tiles of 16 rows: where (i, j) of the weights lies. */
 static long tiled(const problem *p, long i, long j)
 {
@@ -68,6 +85,20 @@ static double softmax_to_tiles_call(table *k, struct oa_gemm_state *s, const pro
                         x[4], x[5], x[6]);
     free(logits);
     return 0;
+}
+
+MAGNITUDE(softmax_to_act)
+{
+    if (o < 6) {
+        softmax_tile_magnitude(p, b, a, o, m);
+        return;
+    }
+    for (long i = 0; i < p->rows; i++) {
+        double top = isfinite(a[3][i]) ? fabs(a[3][i]) : 0,
+               old = isfinite(b[3][i]) ? fabs(b[3][i]) : 0;
+        for (long j = 0; j < p->cols; j++)
+            m[at(p, 6, i, j)] = (94 + 2 * top + old) * a[6][at(p, 6, i, j)];
+    }
 }
 
 MAGNITUDE(softmax_to_tiles)
@@ -105,6 +136,102 @@ MAGNITUDE(softmax_gradient)
             m[at(p, o, i, j)] =
                 chance == 0 ? 0 : 4 * chance * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[2][i]));
         }
+}
+
+CALL(softmax_again_gradient, p->rows, p->cols, LOGIT_SCALE, x[0], x[1], x[3], x[2],
+     p->operand[2].ld, x[4], p->operand[4].ld, x[5], x[6], p->operand[6].ld, x[7],
+     p->operand[7].ld);
+
+MAGNITUDE(softmax_again_gradient)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++) {
+            double off = 98 + 2 * (isfinite(b[3][i]) ? fabs(b[3][i]) : 0),
+                   chance = a[6][at(p, 6, i, j)];
+            m[at(p, o, i, j)] =
+                off * chance * (o == 6 ? 1 : fabs(b[4][at(p, 4, i, j)]) + fabs(b[5][i]));
+        }
+}
+
+/* Variants 1 and 3: short folds, and the tile begins within one; 2 and 3 add. */
+static struct oa_fold fold_of(const problem *p, void *const *x)
+{
+    bool cut = p->variant % 2;
+    return (struct oa_fold){ .width = cut ? 5 : 24,
+                             .first = cut ? 3 : 0,
+                             .q = x[2],
+                             .k = x[3],
+                             .ldq = p->operand[2].ld,
+                             .ldk = p->operand[3].ld };
+}
+
+static void fold_shape(problem *p)
+{
+    long width = p->variant % 2 ? 5 : 24, folds = p->cols / width + 2;
+    case_put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
+    case_put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, width, width + 3);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, folds, folds + 1);
+}
+
+static void fold_tile_shape(problem *p)
+{
+    fold_shape(p);
+    case_put_tile(p, CASE_REAL, CASE_BOTH, FILL_NORMAL, 3);
+}
+
+static double fold_tile_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    struct oa_fold f = fold_of(p, x);
+    (void)s;
+    k->fold_tile(&f, p->variant >= 2, 0.75, p->rows, p->cols, x[0], x[1], x[4], p->operand[4].ld);
+    return 0;
+}
+
+MAGNITUDE(fold_tile)
+{
+    struct oa_fold f = fold_of(p, (void *[4]){ NULL });
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++) {
+            long l = f.first + j;
+            m[at(p, o, i, j)] =
+                4 * fabs(b[2][at(p, 2, i, l % f.width)] * b[3][at(p, 3, i, l / f.width)]) +
+                fabs(b[4][at(p, 4, i, j)]);
+        }
+}
+
+static void fold_gradient_shape(problem *p)
+{
+    fold_shape(p);
+    case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
+    case_put(p, CASE_REAL, CASE_BOTH, FILL_NORMAL, p->rows, p->operand[2].cols, p->operand[2].cols);
+    case_put(p, CASE_REAL, CASE_BOTH, FILL_NORMAL, p->rows, p->operand[3].cols,
+             p->operand[3].cols + 2);
+}
+
+static double fold_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
+{
+    struct oa_fold f = fold_of(p, x);
+    (void)s;
+    k->fold_gradient(&f, p->rows, p->cols, x[0], x[1], x[4], p->operand[4].ld, x[5], x[6],
+                     p->operand[6].ld);
+    return 0;
+}
+
+MAGNITUDE(fold_gradient)
+{
+    struct oa_fold f = fold_of(p, (void *[4]){ NULL });
+    for (long i = 0; i < p->rows; i++) {
+        for (long c = 0; c < p->operand[o].cols; c++)
+            m[at(p, o, i, c)] = fabs(b[o][at(p, o, i, c)]);
+        for (long j = 0; j < p->cols; j++) {
+            long q = (f.first + j) % f.width, k = (f.first + j) / f.width;
+            double other = o == 5 ? b[3][at(p, 3, i, k)] : b[2][at(p, 2, i, q)];
+            m[at(p, o, i, o == 5 ? q : k)] +=
+                roundings(p->cols) * fabs(b[4][at(p, 4, i, j)] * other);
+        }
+    }
 }
 
 /* Variant 1: with a factor. */
@@ -278,6 +405,15 @@ MAGNITUDE(soft_cap)
         m[j] = o == 0 ? 8 * fabs(a[0][j]) : 8;
 }
 
+CALL(row_dots_real, p->rows, p->cols, x[0], p->operand[0].ld, x[1], x[2]);
+
+MAGNITUDE(row_dots_real)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++)
+            m[i] += roundings(p->cols) * fabs(b[0][at(p, 0, i, j)] * b[1][j]);
+}
+
 static const struct kernel_case cases[] = {
     { CASE(soft_cap), .variants = 2, .bear = ALL, VECTOR,
       .operand = { ROW(REAL, BOTH, WIDE), ROW(REAL, OUT, NORMAL) },
@@ -294,6 +430,17 @@ static const struct kernel_case cases[] = {
       .operand = { TILE(REAL, IN, CHANCE, 3), TILE(REAL, IN, COVERED, 3), COLUMN(REAL, IN, NORMAL),
                    TILE(ACT, OUT, NORMAL, 7) },
       .magnitude = softmax_gradient_magnitude },
+    { CASE(softmax_to_act), .variants = 2, MATRIX, .shape = softmax_to_act_shape,
+      .magnitude = softmax_to_act_magnitude },
+    { CASE(softmax_again_gradient), .variants = 1, MATRIX,
+      .operand = { COLUMN(INDEX, IN, LOW), COLUMN(INDEX, IN, HIGH), TILE(REAL, IN, SEEN, 3),
+                   COLUMN(REAL, IN, LSE), TILE(REAL, IN, NORMAL, 1), COLUMN(REAL, IN, NORMAL),
+                   TILE(ACT, OUT, NORMAL, 5), TILE(ACT, OUT, NORMAL, 7) },
+      .magnitude = softmax_again_gradient_magnitude },
+    { CASE(fold_tile), .variants = 4, MATRIX, .shape = fold_tile_shape,
+      .magnitude = fold_tile_magnitude },
+    { CASE(fold_gradient), .variants = 2, MATRIX, .shape = fold_gradient_shape,
+      .magnitude = fold_gradient_magnitude },
     { CASE(weigh_tile), .variants = 3, MATRIX,
       .operand = { COLUMN(INDEX, IN, LOW), COLUMN(INDEX, IN, HIGH), TILE(REAL, BOTH, SEEN, 3),
                    COLUMN(REAL, IN, NORMAL) },
@@ -319,6 +466,10 @@ static const struct kernel_case cases[] = {
     { CASE(row_dots), .variants = 2, .bear = BEAR_TINY | BEAR_NAN, .matrix = true,
       .bench_rows = 512, .bench_cols = 64, .shape = row_dots_shape,
       .magnitude = row_dots_magnitude },
+    { CASE(row_dots_real), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, .matrix = true,
+      .bench_rows = 64, .bench_cols = 256,
+      .operand = { TILE(ACT, IN, NORMAL, 3), ROW(REAL, IN, NORMAL), COLUMN(REAL, OUT, NORMAL) },
+      .magnitude = row_dots_real_magnitude },
     { CASE(weigh_rows), .variants = 1, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64,
       .bench_cols = 64,
       .operand = { COLUMN(REAL, IN, CHANCE), TILE(ACT, IN, WEIGHED, 3), ROW(REAL, BOTH, NORMAL) },

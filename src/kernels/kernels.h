@@ -81,6 +81,14 @@ struct oa_rotation {
     const void *cosine, *sine;
 };
 
+/* A Kronecker product a row: column j of row i is q_i[l mod width]·k_i[⌊l/width⌋], l = first + j;
+ * q, k act. */
+struct oa_fold {
+    long width, first;
+    const void *q, *k;
+    long ldq, ldk;
+};
+
 enum { OA_LANES = 16 };
 
 struct oa_kernels {
@@ -197,6 +205,10 @@ struct oa_kernels {
     void (*softmax_to_tiles)(long rows, long cols, double scale, const int32_t *low,
                              const int32_t *high, void *s, long lds, void *m, void *z,
                              void *rescale, void *p);
+    /* The same, and the weights go rounded to p act [rows, cols]; s is only read. */
+    void (*softmax_to_act)(long rows, long cols, double scale, const int32_t *low,
+                           const int32_t *high, const void *s, long lds, void *m, void *z,
+                           void *rescale, void *p, long ldp);
     /* s ← e^{scale·s − lse[i]}, 0 where not seen or when lse[i] = −∞. */
     void (*softmax_again)(long rows, long cols, double scale, const int32_t *low,
                           const int32_t *high, const void *lse, void *s, long lds);
@@ -204,6 +216,20 @@ struct oa_kernels {
      * result there). */
     void (*softmax_gradient)(long rows, long cols, double scale, const void *p, long ldp,
                              const void *dp, long lddp, const void *delta, void *ds, long ldds);
+    /* softmax_again into p act, rounded, and softmax_gradient with scale 1 of these weights before
+     * that; s is only read. */
+    void (*softmax_again_gradient)(long rows, long cols, double scale, const int32_t *low,
+                                   const int32_t *high, const void *lse, const void *s, long lds,
+                                   const void *dp, long lddp, const void *delta, void *p, long ldp,
+                                   void *ds, long ldds);
+    /* s ← factor·(columns of f) where seen, with `add` s + the same; the rest stays. */
+    void (*fold_tile)(const struct oa_fold *f, bool add, double factor, long rows, long cols,
+                      const int32_t *low, const int32_t *high, void *s, long lds);
+    /* Over the columns that are seen, real dq_i[l mod width] += ds_ij·k_i[⌊l/width⌋] and
+     * dk_i[⌊l/width⌋] += ds_ij·q_i[l mod width]; ds act; rows of dq are `width` apart. */
+    void (*fold_gradient)(const struct oa_fold *f, long rows, long cols, const int32_t *low,
+                          const int32_t *high, const void *ds, long ldds, void *dq, void *dk,
+                          long lddk);
     /* Weights of t = scale·s by a number r of each row, real [rows]: σ(t − r), max(0, t − r) or
      * max(0, t/2 − r)²; 0 where not seen and where t is −∞. */
     void (*weigh_tile)(enum oa_weighing w, long rows, long cols, double scale, const int32_t *low,
@@ -235,6 +261,8 @@ struct oa_kernels {
     /* out[i] = Σ_j x[i][j]·y[i][j]; x, y act; out real. */
     void (*row_dots)(long rows, long cols, const void *x, long ldx, const void *y, long ldy,
                      void *out);
+    /* out[i] = Σ_j x[i][j]·y[j]; x act; y, out real. */
+    void (*row_dots_real)(long rows, long cols, const void *x, long ldx, const void *y, void *out);
     /* y[j] += Σ_i w[i]·x[i][j], row after row; x act; w, y real. Rows of weight 0 are not read. */
     void (*weigh_rows)(long rows, long cols, const void *w, const void *x, long ldx, void *y);
 

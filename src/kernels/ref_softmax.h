@@ -37,6 +37,32 @@ static void softmax_tile(long rows, long cols, double scale, const int32_t *low,
     }
 }
 
+static void softmax_to_act(long rows, long cols, double scale, const int32_t *low,
+                           const int32_t *high, const void *s, long lds, void *m, void *z,
+                           void *rescale, void *p, long ldp)
+{
+    for (long i = 0; i < rows; i++) {
+        const REAL *row = (const REAL *)s + i * lds;
+        ACT *to = (ACT *)p + i * ldp;
+        REAL old = ((REAL *)m)[i], top = old, sum = 0;
+        long begin = first_seen(low, i), end = end_seen(high, i, cols);
+        for (long j = begin; j < end; j++)
+            if ((REAL)scale * row[j] > top)
+                top = (REAL)scale * row[j];
+        bool empty = top == -(REAL)INFINITY;
+        for (long j = 0; j < cols; j++) {
+            bool seen = j >= begin && j < end;
+            REAL weight = seen ? FN(exp)((REAL)scale * row[j] - (empty ? 0 : top)) : 0;
+            to[j] = STORE(weight);
+            sum += weight;
+        }
+        REAL factor = empty ? 1 : FN(exp)(old - top);
+        ((REAL *)m)[i] = top;
+        ((REAL *)z)[i] = ((REAL *)z)[i] * factor + sum;
+        ((REAL *)rescale)[i] = factor;
+    }
+}
+
 static void softmax_again(long rows, long cols, double scale, const int32_t *low,
                           const int32_t *high, const void *lse, void *s, long lds)
 {
@@ -60,6 +86,55 @@ static void softmax_gradient(long rows, long cols, double scale, const void *p, 
         ACT *to = (ACT *)ds + i * ldds;
         for (long j = 0; j < cols; j++)
             to[j] = STORE(prob[j] == 0 ? 0 : (REAL)scale * prob[j] * (gradient[j] - shift));
+    }
+}
+
+static void softmax_again_gradient(long rows, long cols, double scale, const int32_t *low,
+                                   const int32_t *high, const void *lse, const void *s, long lds,
+                                   const void *dp, long lddp, const void *delta, void *p, long ldp,
+                                   void *ds, long ldds)
+{
+    for (long i = 0; i < rows; i++) {
+        const REAL *row = (const REAL *)s + i * lds, *gradient = (const REAL *)dp + i * lddp;
+        REAL l = ((const REAL *)lse)[i], shift = ((const REAL *)delta)[i];
+        long begin = first_seen(low, i), end = end_seen(high, i, cols);
+        for (long j = 0; j < cols; j++) {
+            bool seen = j >= begin && j < end && l != -(REAL)INFINITY;
+            REAL prob = seen ? FN(exp)((REAL)scale * row[j] - l) : 0;
+            ((ACT *)p)[i * ldp + j] = STORE(prob);
+            ((ACT *)ds)[i * ldds + j] = STORE(prob == 0 ? 0 : prob * (gradient[j] - shift));
+        }
+    }
+}
+
+/* ---- Kronecker products a row ---- */
+
+static void fold_tile(const struct oa_fold *f, bool add, double factor, long rows, long cols,
+                      const int32_t *low, const int32_t *high, void *s, long lds)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *q = (const ACT *)f->q + i * f->ldq, *k = (const ACT *)f->k + i * f->ldk;
+        REAL *row = (REAL *)s + i * lds;
+        for (long j = first_seen(low, i); j < end_seen(high, i, cols); j++) {
+            long l = f->first + j;
+            REAL x = (REAL)(factor * LOAD(k[l / f->width])) * LOAD(q[l % f->width]);
+            row[j] = add ? row[j] + x : x;
+        }
+    }
+}
+
+static void fold_gradient(const struct oa_fold *f, long rows, long cols, const int32_t *low,
+                          const int32_t *high, const void *ds, long ldds, void *dq, void *dk,
+                          long lddk)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *q = (const ACT *)f->q + i * f->ldq, *k = (const ACT *)f->k + i * f->ldk;
+        for (long j = first_seen(low, i); j < end_seen(high, i, cols); j++) {
+            long p = (f->first + j) % f->width, fold = (f->first + j) / f->width;
+            REAL g = LOAD(((const ACT *)ds)[i * ldds + j]);
+            ((REAL *)dq)[i * f->width + p] += g * LOAD(k[fold]);
+            ((REAL *)dk)[i * lddk + fold] += g * LOAD(q[p]);
+        }
     }
 }
 
@@ -197,6 +272,17 @@ static void row_dots(long rows, long cols, const void *x, long ldx, const void *
         REAL sum = 0;
         for (long j = 0; j < cols; j++)
             sum += LOAD(a[j]) * LOAD(b[j]);
+        ((REAL *)out)[i] = sum;
+    }
+}
+
+static void row_dots_real(long rows, long cols, const void *x, long ldx, const void *y, void *out)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *row = (const ACT *)x + i * ldx;
+        REAL sum = 0;
+        for (long j = 0; j < cols; j++)
+            sum += LOAD(row[j]) * ((const REAL *)y)[j];
         ((REAL *)out)[i] = sum;
     }
 }
