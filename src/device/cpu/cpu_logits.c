@@ -66,24 +66,39 @@ static struct softmax_sums softmax_sums_of_block(const struct oa_tiles *t,
                                   .p = s->p };
 }
 
-static void add_softmax_tile(struct oa_tiles *t, struct softmax_sums *s, bool first)
+/* Weights of the tile, act. */
+static const void *softmax_tile_weights(struct oa_tiles *t, struct softmax_sums *s)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
-    if (t->on_tiles) {
-        oa_attention_add_tile(t,
-                              &(struct oa_attention_sums){ s->m, s->z, s->rescale, s->o, first });
-        return;
+    double factor;
+    long ld;
+    if (!oa_weighs(t->a) && t->a->keep >= 1) {
+        const void *logits = oa_tiles_logits_in_place(t, &factor, &ld);
+        k->softmax_to_act(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, logits,
+                          ld, s->m, s->z, s->rescale, s->p, t->padded_cols);
+        return s->p;
     }
-    double factor = oa_tiles_logits(t);
+    factor = oa_tiles_logits(t);
     if (oa_weighs(t->a))
         oa_weights_tile(t, factor, s->m);
     else
         k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
                         t->padded_cols, s->m, s->z, s->rescale);
     oa_tiles_dropout(t, t->s); /* after z: P is normalised before it is dropped */
+    return oa_tiles_act(t, t->s, s->p);
+}
+
+static void add_softmax_tile(struct oa_tiles *t, struct softmax_sums *s, bool first)
+{
+    if (t->on_tiles) {
+        oa_attention_add_tile(t,
+                              &(struct oa_attention_sums){ s->m, s->z, s->rescale, s->o, first });
+        return;
+    }
+    const void *p = softmax_tile_weights(t, s);
     if (!first && !oa_weighs(t->a))
-        k->scale_rows(t->padded_rows, t->v.width, s->rescale, s->o, t->v.width);
-    oa_tiles_keys_product(t, oa_tiles_act(t, t->s, s->p), t->v, s->o, !first);
+        t->d->cpu->kernels.scale_rows(t->padded_rows, t->v.width, s->rescale, s->o, t->v.width);
+    oa_tiles_keys_product(t, p, t->v, s->o, !first);
 }
 
 static void *output_of_row(const struct oa_tiles *t, long i)

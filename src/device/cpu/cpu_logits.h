@@ -105,7 +105,6 @@ struct oa_tiles {
     void *s,
         *part;   /* real [padded_rows, padded_cols]: logits; one part of a mixture; NULL on tiles */
     void *slope; /* with a soft cap, real like s: its derivative; NULL: not wanted */
-    void *fold;  /* real [a + b]: a row of both sides of a FOLD */
 };
 
 /* Rows of a block of queries in tiles of at most key_block keys: where work is cut, it is cut in
@@ -162,14 +161,11 @@ double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a);
 
 /* Puts logits into t->s; the true ones are the returned factor times these. */
 double oa_tiles_logits(struct oa_tiles *t);
-/* Row i of both sides of a FOLD as reals, in t->fold: q_i [width], then k_i [folds]. */
-void oa_tiles_fold_row(struct oa_tiles *t, int part, long i);
-/* A run of columns j … j+n-1 of a FOLD in one fold: j = fold·width + first. */
-struct oa_fold_run {
-    long j, n, fold, first;
-};
-bool oa_tiles_fold_next(const struct oa_tiles *t, int part,
-                        struct oa_fold_run *run); /* at first: .j = .n = 0 */
+/* Logits in t->s or where they are, rows *ld apart; the true ones are *factor times these. Only to
+ * be read, and only where they are visible. */
+const void *oa_tiles_logits_in_place(struct oa_tiles *t, double *factor, long *ld);
+/* The columns of a FOLD in the tile at work. */
+struct oa_fold oa_tiles_fold(const struct oa_tiles *t, int part);
 /* α of a part. */
 double oa_tiles_alpha(const struct oa_tiles *t, int part);
 /* Attention dropout of a tile of reals: masks are addressed by (b, h, i, j). */

@@ -8,16 +8,18 @@
 
 /* ---- what is wanted ---- */
 
-static bool wants_dq(const struct oa_logits_backward *f, int c)
-{
-    const struct oa_logits_part *p = &f->a->part[c];
-    return (f->sides & OA_QUERY_SIDE) && p->kind != OA_PART_TABLE && (p->dq || f->dalpha);
-}
-
+/* The gradients of both sides of a fold are made together. */
 static bool wants_dfold(const struct oa_logits_backward *f, int c)
 {
     const struct oa_logits_part *p = &f->a->part[c];
-    return (f->sides & OA_QUERY_SIDE) && p->kind == OA_PART_FOLD && (p->dk || f->dalpha);
+    return (f->sides & OA_QUERY_SIDE) && p->kind == OA_PART_FOLD && (p->dq || p->dk || f->dalpha);
+}
+
+static bool wants_dq(const struct oa_logits_backward *f, int c)
+{
+    const struct oa_logits_part *p = &f->a->part[c];
+    return wants_dfold(f, c) ||
+           ((f->sides & OA_QUERY_SIDE) && p->kind == OA_PART_DOT && (p->dq || f->dalpha));
 }
 
 static bool wants_dk(const struct oa_logits_backward *f, int c)
@@ -48,8 +50,7 @@ bool oa_wants_logits(const struct oa_logits_backward *f)
     bool wanted =
         ((f->sides & OA_QUERY_SIDE) && (f->dalpha || f->distances)) || f->a->forgetting.dquery;
     for (int c = 0; c < f->a->parts; c++)
-        wanted |= wants_dq(f, c) || wants_dfold(f, c) || wants_dk(f, c) || wants_dbias(f, c) ||
-                  oa_wants_dtable(f, c);
+        wanted |= wants_dq(f, c) || wants_dk(f, c) || wants_dbias(f, c) || oa_wants_dtable(f, c);
     return wanted;
 }
 

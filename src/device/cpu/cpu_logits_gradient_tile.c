@@ -49,6 +49,19 @@ void oa_gradient_tile_sums(struct oa_tiles *t, struct oa_gradients *g, void *abo
                                   t->padded_cols, g->dp, t->padded_cols, above, below);
 }
 
+/* A softmax without dropout: D into g->p and dS into g->ds in one pass. */
+static const void *tile_softmax_gradient(struct oa_tiles *t, struct oa_gradients *g)
+{
+    double factor;
+    long ld;
+    const void *logits = oa_tiles_logits_in_place(t, &factor, &ld);
+    oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
+    t->d->cpu->kernels.softmax_again_gradient(
+        t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, logits, ld,
+        g->dp, t->padded_cols, g->delta, g->p, t->padded_cols, g->ds, t->padded_cols);
+    return g->p;
+}
+
 /* dS into g->ds. */
 static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
@@ -60,8 +73,6 @@ static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, con
     else
         k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp,
                             t->padded_cols, g->delta, g->ds, t->padded_cols);
-    if (t->slope)
-        k->multiply(t->padded_rows * t->padded_cols, t->slope, g->ds, g->ds);
 }
 
 static void add_tile_to_dtable(struct oa_tiles *t, const struct oa_gradients *g, int c)
@@ -83,11 +94,11 @@ static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, c
     double sum = 0;
     for (long i = 0; i < oa_bounds_length(t->rows); i++) {
         long low = t->tile_low[i], n = t->tile_high[i] - low;
-        if (n > 0) {
-            const void *ds = oa_act_at(t->d, g->ds, i * t->padded_cols + low);
-            sum += t->d->cpu->kernels.dot(n, oa_gradient_reals(t, g, n, ds),
-                                          oa_real_at(t->d, x, i * step + low));
-        }
+        if (n <= 0)
+            continue;
+        t->d->cpu->kernels.row_dots_real(1, n, oa_act_at(t->d, g->ds, i * t->padded_cols + low), 0,
+                                         oa_real_at(t->d, x, i * step + low), g->factor);
+        sum += oa_real_get(t->d, g->factor, 0);
     }
     return sum;
 }
@@ -107,37 +118,22 @@ static void add_alpha_gradient(const struct oa_tiles *t, const struct oa_gradien
 
 static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
 {
-    struct oa_device *d = t->d;
-    const struct oa_kernels *k = &d->cpu->kernels;
-    long a = t->a->part[c].width, b = t->a->part[c].folds;
-    void *all_dq = oa_gradient_block(t, g, g->dq[c], a),
-         *all_dk = oa_gradient_block(t, g, g->dfold[c], b);
-    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
-        const void *ds = oa_gradient_reals(t, g, oa_bounds_length(t->cols),
-                                           oa_act_at(d, g->ds, i * t->padded_cols));
-        void *dq = oa_real_at(d, all_dq, i * a), *dk = oa_real_at(d, all_dk, i * b);
-        if (first && dq)
-            memset(dq, 0, (size_t)a * k->real_size);
-        if (first && dk)
-            memset(dk, 0, (size_t)b * k->real_size);
-        oa_tiles_fold_row(t, c, i);
-        for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);) {
-            const void *piece = oa_real_at(d, ds, run.j - t->cols.begin);
-            if (dq)
-                k->axpy(run.n, oa_real_get(d, t->fold, a + run.fold), piece,
-                        oa_real_at(d, dq, run.first));
-            if (dk)
-                oa_real_set(d, dk, run.fold,
-                            oa_real_get(d, dk, run.fold) +
-                                k->dot(run.n, piece, oa_real_at(d, t->fold, run.first)));
-        }
+    long rows = oa_bounds_length(t->rows), a = t->a->part[c].width, b = t->a->part[c].folds;
+    size_t real = t->d->numbers.real_size;
+    void *dq = oa_gradient_block(t, g, g->dq[c], a), *dk = oa_gradient_block(t, g, g->dfold[c], b);
+    struct oa_fold f = oa_tiles_fold(t, c);
+    if (first) {
+        memset(dq, 0, (size_t)(rows * a) * real);
+        memset(dk, 0, (size_t)(rows * b) * real);
     }
+    t->d->cpu->kernels.fold_gradient(&f, rows, oa_bounds_length(t->cols), t->tile_low, t->tile_high,
+                                     g->ds, t->padded_cols, dq, dk, b);
 }
 
 static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
 {
     const struct oa_logits_backward *f = g->f;
-    if (t->a->part[c].kind == OA_PART_FOLD && (g->dq[c] || g->dfold[c]))
+    if (t->a->part[c].kind == OA_PART_FOLD && g->dq[c])
         add_fold_gradient(t, g, c, first);
     else if (g->dq[c])
         oa_tiles_keys_product(t, g->ds, t->k[c], oa_gradient_block(t, g, g->dq[c], t->k[c].width),
@@ -166,13 +162,17 @@ void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
         oa_attention_add_gradient(t, &x);
         return;
     }
-    const void *p = tile_weights(t, g);
+    bool one_pass = g->logits && t->a->keep >= 1 && !oa_weighs(t->a);
+    const void *d = one_pass ? tile_softmax_gradient(t, g) : tile_weights(t, g);
     if (g->dv) /* += Dᵀ dO */
-        oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o,
+        oa_tiles_rows_product(t, one_pass ? d : oa_tiles_act(t, d, g->p), t->d_o,
                               key_sum_row(t, g, g->dv, t->v.width), true);
     if (!g->logits)
         return;
-    tile_logits_gradient(t, g, p);
+    if (!one_pass)
+        tile_logits_gradient(t, g, d);
+    if (t->slope)
+        t->d->cpu->kernels.multiply(t->padded_rows * t->padded_cols, t->slope, g->ds, g->ds);
     for (int c = 0; c < t->a->parts; c++)
         add_part_gradient(t, g, c, first);
     if (t->a->forgetting.dquery)

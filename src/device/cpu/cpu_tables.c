@@ -18,8 +18,6 @@
 
 enum {
     FORWARD_BLOCKS = 8, /* query blocks of a forward item: values are packed once for them */
-    KEY_BLOCKS =
-        2, /* of a forward tile: rows that fit in one tile have their exponentials taken once */
     GRADIENT_KEYS = 512 /* keys of a backward item */
 };
 
@@ -105,72 +103,52 @@ static void finish_softmax(struct oa_tiles *t, struct tables_sums *s)
                (size_t)oa_bounds_length(t->rows) * d->numbers.real_size);
 }
 
-/* Takes the softmax of all tiles of the block, which leaves the exponentials of the last one in
- * t->s. */
-static long add_softmax(struct oa_tiles *t, struct tables_sums *s)
-{
-    long tiles = 0;
-    oa_real_fill(t->d, t->padded_rows, -INFINITY, s->m);
-    oa_real_fill(t->d, t->padded_rows, 0, s->z);
-    for (; oa_tiles_next(t); tiles++) {
-        double factor = oa_tiles_logits(t);
-        t->d->cpu->kernels.softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low,
-                                        t->tile_high, t->s, t->padded_cols, s->m, s->z, s->rescale);
-    }
-    finish_softmax(t, s);
-    return tiles;
-}
-
-/* t->s has a tile of P. */
+/* Adds a tile to the sums of all batch items. */
 static void add_tables_tile(struct oa_tiles *t, struct tables_sums *s, bool first)
 {
-    const void *p = oa_tiles_act(t, t->s, s->p);
-    for (long b = 0; b < t->a->shape.batch; b++)
-        oa_tiles_keys_product(t, p, s->v[b], block_sum(t, s, b), !first);
-}
-
-static void add_tiles_again(struct oa_tiles *t, struct tables_sums *s, long i0,
-                            struct oa_bounds within)
-{
-    bool first = true;
-    oa_tiles_block(t, i0, within);
-    for (; oa_tiles_next(t); first = false) {
-        double factor = oa_tiles_logits(t);
-        t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
-                                         t->tile_high, s->m, t->s, t->padded_cols);
-        add_tables_tile(t, s, first);
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    long v = t->a->shape.value_width, ld;
+    double factor;
+    const void *logits = oa_tiles_logits_in_place(t, &factor, &ld);
+    k->softmax_to_act(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, logits, ld,
+                      s->m, s->z, s->rescale, s->p, t->padded_cols);
+    for (long b = 0; b < t->a->shape.batch; b++) {
+        if (!first)
+            k->scale_rows(t->padded_rows, v, s->rescale, block_sum(t, s, b), v);
+        oa_tiles_keys_product(t, s->p, s->v[b], block_sum(t, s, b), !first);
     }
 }
 
 static void store_tables_block(struct oa_tiles *t, struct tables_sums *s, long i0, long rows,
                                bool empty)
 {
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     long v = t->a->shape.value_width;
     size_t size = t->d->numbers.act_size;
+    if (!empty)
+        finish_softmax(t, s);
     for (long b = 0; b < t->a->shape.batch; b++) {
         void *o = tables_output_row(t, t->a->o, b, i0);
         if (empty) {
             oa_zero_rows(o, (size_t)t->a->ldo * size, (size_t)v * size, rows);
             oa_real_fill(t->d, rows, -INFINITY, tables_lse_row(t, b));
         } else {
-            t->d->cpu->kernels.tile_to_act(rows, v, block_sum(t, s, b), v, o, t->a->ldo);
+            k->scale_rows(rows, v, s->z, block_sum(t, s, b), v);
+            k->tile_to_act(rows, v, block_sum(t, s, b), v, o, t->a->ldo);
         }
     }
 }
 
 static void tables_block(struct oa_tiles *t, struct tables_sums *s, long i0)
 {
-    struct oa_bounds all = { 0, t->keys };
-    long tiles = 0;
-    if (oa_tiles_block(t, i0, all))
-        tiles = add_softmax(t, s);
-    if (tiles == 1) {
-        t->d->cpu->kernels.scale_rows(t->padded_rows, t->padded_cols, s->z, t->s, t->padded_cols);
-        add_tables_tile(t, s, true);
-    } else if (tiles > 1) {
-        add_tiles_again(t, s, i0, all);
+    bool first = true;
+    if (oa_tiles_block(t, i0, (struct oa_bounds){ 0, t->keys })) {
+        oa_real_fill(t->d, t->padded_rows, -INFINITY, s->m);
+        oa_real_fill(t->d, t->padded_rows, 0, s->z);
+        for (; oa_tiles_next(t); first = false)
+            add_tables_tile(t, s, first);
     }
-    store_tables_block(t, s, i0, oa_bounds_length(t->rows), tiles == 0);
+    store_tables_block(t, s, i0, oa_bounds_length(t->rows), first);
 }
 
 static void tables_item(void *argument, long item, const struct oa_worker *w)
@@ -180,7 +158,7 @@ static void tables_item(void *argument, long item, const struct oa_worker *w)
     size_t real = f->d->numbers.real_size;
     long begin = item % f->cuts * f->cut, end = oa_min(begin + f->cut, a->shape.queries);
     struct oa_tiles t;
-    oa_tiles_open(&t, f->d, a, w, KEY_BLOCKS * f->d->cpu->kernels.key_block);
+    oa_tiles_open(&t, f->d, a, w, f->d->cpu->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
     oa_tiles_pack_tables(&t, (struct oa_bounds){ begin, end }, oa_tiles_seen(&t, begin, end));
     struct tables_sums s = {
@@ -274,8 +252,9 @@ static double tables_alpha_gradient(const struct oa_tiles *t, const struct table
     double sum = 0;
     for (long i = 0; i < oa_bounds_length(t->rows); i++) {
         long low = t->tile_low[i], n = oa_max(0, t->tile_high[i] - low);
-        k->real_from_act(n, oa_act_at(t->d, g->ds, i * t->padded_cols + low), g->row);
-        sum += k->dot(n, g->row, oa_real_at(t->d, corner, i * p->table_length + low));
+        k->row_dots_real(1, n, oa_act_at(t->d, g->ds, i * t->padded_cols + low), 0,
+                         oa_real_at(t->d, corner, i * p->table_length + low), g->row);
+        sum += oa_real_get(t->d, g->row, 0);
     }
     return sum;
 }
@@ -309,10 +288,6 @@ static void finish_product(struct oa_tiles *t, struct tables_gradients *g, int c
 
 static void add_logits_gradient(struct oa_tiles *t, struct tables_gradients *g, bool first)
 {
-    for (long b = 0; b < t->a->shape.batch; b++)
-        oa_tiles_pair_product(t, g->d_o[b], g->v[b], g->dp, b > 0);
-    t->d->cpu->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols,
-                                        g->dp, t->padded_cols, g->sum, g->ds, t->padded_cols);
     for (int c = 0; c < t->a->parts; c++) {
         if (is_product(&t->a->part[c])) {
             add_product_gradient(t, g, c, first);
@@ -325,16 +300,32 @@ static void add_logits_gradient(struct oa_tiles *t, struct tables_gradients *g, 
     }
 }
 
+/* P of the tile into g->p; where it is wanted, dS into g->ds. */
+static void make_tables_weights(struct oa_tiles *t, struct tables_gradients *g)
+{
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    double factor;
+    long ld;
+    if (!g->f->logits) {
+        factor = oa_tiles_logits(t);
+        k->softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse,
+                         t->s, t->padded_cols);
+        k->act_from_real(t->padded_rows * t->padded_cols, t->s, g->p);
+        return;
+    }
+    for (long b = 0; b < t->a->shape.batch; b++)
+        oa_tiles_pair_product(t, g->d_o[b], g->v[b], g->dp, b > 0);
+    const void *logits = oa_tiles_logits_in_place(t, &factor, &ld);
+    k->softmax_again_gradient(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high,
+                              g->lse, logits, ld, g->dp, t->padded_cols, g->sum, g->p,
+                              t->padded_cols, g->ds, t->padded_cols);
+}
+
 static void tables_gradient_tile(struct oa_tiles *t, struct tables_gradients *g, bool first)
 {
-    double factor = oa_tiles_logits(t);
-    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
-                                     t->tile_high, g->lse, t->s, t->padded_cols);
-    if (g->dv) {
-        const void *p = oa_tiles_act(t, t->s, g->p);
-        for (long b = 0; b < t->a->shape.batch; b++)
-            oa_tiles_rows_product(t, p, g->d_o[b], value_sum(t, g, b, t->cols.begin), true);
-    }
+    make_tables_weights(t, g);
+    for (long b = 0; g->dv && b < t->a->shape.batch; b++)
+        oa_tiles_rows_product(t, g->p, g->d_o[b], value_sum(t, g, b, t->cols.begin), true);
     if (g->f->logits)
         add_logits_gradient(t, g, first);
 }

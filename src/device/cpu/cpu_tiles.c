@@ -14,16 +14,6 @@ void *oa_tiles_take(struct oa_tiles *t, long n, size_t size)
     return memory;
 }
 
-/* Numbers of a row of both sides of the FOLD that has most. */
-static long longest_fold(const struct oa_logits *a)
-{
-    long n = 1;
-    for (int c = 0; c < a->parts; c++)
-        if (a->part[c].kind == OA_PART_FOLD)
-            n = oa_max(n, a->part[c].width + a->part[c].folds);
-    return n;
-}
-
 long oa_tiles_query_block(const struct oa_device *d, const struct oa_logits *a, long key_block)
 {
     return oa_attention_on_tiles(d, a, key_block) ? OA_ATTENTION_ROWS
@@ -44,7 +34,6 @@ void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logi
         t->s = oa_tiles_take(t, t->query_block * t->key_block, d->numbers.real_size);
         t->part = oa_tiles_take(t, t->query_block * t->key_block, d->numbers.real_size);
     }
-    t->fold = oa_tiles_take(t, longest_fold(a), d->numbers.real_size);
     if (t->failed)
         return;
     t->low = bounds;
@@ -204,35 +193,23 @@ static const void *table_corner(const struct oa_tiles *t, const struct oa_logits
     return oa_real_at(t->d, p->table, (t->h * n + row) * n + t->cols.begin);
 }
 
-void oa_tiles_fold_row(struct oa_tiles *t, int part, long i)
+struct oa_fold oa_tiles_fold(const struct oa_tiles *t, int part)
 {
-    const struct oa_logits_part *p = &t->a->part[part];
-    long row = t->rows.begin + i;
-    t->d->cpu->kernels.real_from_act(p->width, packed_row(t, t->q[part], row), t->fold);
-    t->d->cpu->kernels.real_from_act(p->folds, packed_row(t, t->k[part], row),
-                                     oa_real_at(t->d, t->fold, p->width));
+    return (struct oa_fold){ .width = t->a->part[part].width,
+                             .first = t->cols.begin,
+                             .q = packed_row(t, t->q[part], t->rows.begin),
+                             .k = packed_row(t, t->k[part], t->rows.begin),
+                             .ldq = t->q[part].ld,
+                             .ldk = t->k[part].ld };
 }
 
-bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *run)
+/* s = a FOLD, with `add` s + it, times a factor. */
+static void put_tile_fold(struct oa_tiles *t, int part, bool add, double factor)
 {
-    long width = t->a->part[part].width, j = run->n ? run->j + run->n : t->cols.begin;
-    *run = (struct oa_fold_run){ .j = j, .fold = j / width, .first = j % width };
-    run->n = oa_max(0, oa_min(width - run->first, t->cols.end - j));
-    return run->n > 0;
-}
-
-/* s += factor · a FOLD: part `fold` of the row is k_i[fold] times q_i. */
-static void add_tile_fold(struct oa_tiles *t, int c, double factor)
-{
-    struct oa_device *d = t->d;
-    long width = t->a->part[c].width;
-    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
-        oa_tiles_fold_row(t, c, i);
-        for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);)
-            d->cpu->kernels.axpy(run.n, factor * oa_real_get(d, t->fold, width + run.fold),
-                                 oa_real_at(d, t->fold, run.first),
-                                 oa_real_at(d, t->s, i * t->padded_cols + run.j - t->cols.begin));
-    }
+    struct oa_fold f = oa_tiles_fold(t, part);
+    t->d->cpu->kernels.fold_tile(&f, add, factor, oa_bounds_length(t->rows),
+                                 oa_bounds_length(t->cols), t->tile_low, t->tile_high, t->s,
+                                 t->padded_cols);
 }
 
 /* What the product or the table of a part is multiplied by. */
@@ -252,7 +229,7 @@ static void add_tile_part(struct oa_tiles *t, int c, double base)
         return;
     }
     if (p->kind == OA_PART_FOLD) {
-        add_tile_fold(t, c, factor);
+        put_tile_fold(t, c, true, factor);
         return;
     }
     oa_tiles_pair_product(t, t->q[c], t->k[c], t->part, false);
@@ -260,14 +237,14 @@ static void add_tile_part(struct oa_tiles *t, int c, double base)
     add_tile_bias(t, p, oa_tiles_alpha(t, c) / base);
 }
 
-/* s = the first part / base, where base is its factor: no pass over the tile. */
-static void put_first_part(struct oa_tiles *t, double base)
+/* s = a product or a table / base, where base is its factor: no pass over the tile. */
+static void put_tile_part(struct oa_tiles *t, int c, double base)
 {
-    const struct oa_logits_part *p = &t->a->part[0];
+    const struct oa_logits_part *p = &t->a->part[c];
     size_t size = t->d->numbers.real_size;
     if (p->kind == OA_PART_DOT) {
-        oa_tiles_pair_product(t, t->q[0], t->k[0], t->s, false);
-        add_tile_bias(t, p, oa_tiles_alpha(t, 0) / base);
+        oa_tiles_pair_product(t, t->q[c], t->k[c], t->s, false);
+        add_tile_bias(t, p, oa_tiles_alpha(t, c) / base);
         return;
     }
     for (long i = 0; i < oa_bounds_length(t->rows); i++)
@@ -276,21 +253,43 @@ static void put_first_part(struct oa_tiles *t, double base)
                (size_t)oa_bounds_length(t->cols) * size);
 }
 
-/* The factor of the first part is left to the softmax, which multiplies by one anyway, and the
- * others are divided by it. Not when it is so small that they would grow large, nor below 0, where
- * oa_tiles_hide's −∞ would become +∞. */
+/* A factor below would make the other parts large, and −∞ of oa_tiles_hide +∞. */
+static const double least_base = 1e-6;
+
+/* The part that a tile begins with: a product, which the others are added to where it is made. */
+static int leading_part(const struct oa_tiles *t)
+{
+    for (int c = 0; c < t->a->parts; c++)
+        if (t->a->part[c].kind == OA_PART_DOT && part_factor(t, c) > least_base)
+            return c;
+    return 0;
+}
+
+/* Begins s with a part, and gives the factor that is left to the softmax, which multiplies by one
+ * anyway; the other parts are divided by it. A FOLD has it at no cost. */
+static double begin_tile_logits(struct oa_tiles *t, int c)
+{
+    double base = part_factor(t, c);
+    if (t->a->part[c].kind == OA_PART_FOLD) {
+        put_tile_fold(t, c, false, base);
+        return 1;
+    }
+    if (base > least_base) {
+        put_tile_part(t, c, base);
+        return base;
+    }
+    memset(t->s, 0, (size_t)(t->padded_rows * t->padded_cols) * t->d->numbers.real_size);
+    add_tile_part(t, c, 1);
+    return 1;
+}
+
 double oa_tiles_logits(struct oa_tiles *t)
 {
-    const double least = 1e-6;
-    double base = part_factor(t, 0);
-    int first = base > least && t->a->part[0].kind != OA_PART_FOLD;
-    if (first)
-        put_first_part(t, base);
-    else
-        memset(t->s, 0, (size_t)(t->padded_rows * t->padded_cols) * t->d->numbers.real_size);
-    base = first ? base : 1;
-    for (int c = first; c < t->a->parts; c++)
-        add_tile_part(t, c, base);
+    int leading = leading_part(t);
+    double base = begin_tile_logits(t, leading);
+    for (int c = 0; c < t->a->parts; c++)
+        if (c != leading)
+            add_tile_part(t, c, base);
     oa_tiles_add_distances(t, 1 / base);
     oa_tiles_add_forgetting(t, 1 / base);
     if (t->a->shape.logit_cap > 0) { /* before what is hidden becomes −∞ */
@@ -300,6 +299,28 @@ double oa_tiles_logits(struct oa_tiles *t)
     }
     oa_tiles_hide(t);
     return base;
+}
+
+/* One table, and nothing that would change its logits: they can be read where they are. */
+static bool is_one_table(const struct oa_tiles *t)
+{
+    const struct oa_logits *a = t->a;
+    const struct oa_support_functions *f = t->support;
+    bool hides = f && !f->row && f->visible;
+    return a->parts == 1 && a->part[0].kind == OA_PART_TABLE && a->shape.logit_cap == 0 &&
+           !a->distances.table && !a->forgetting.query && !hides;
+}
+
+const void *oa_tiles_logits_in_place(struct oa_tiles *t, double *factor, long *ld)
+{
+    if (is_one_table(t)) {
+        *factor = part_factor(t, 0);
+        *ld = t->a->part[0].table_length;
+        return table_corner(t, &t->a->part[0]);
+    }
+    *factor = oa_tiles_logits(t);
+    *ld = t->padded_cols;
+    return t->s;
 }
 
 void oa_tiles_dropout_blocks(const struct oa_tiles *t, uint64_t *block0, uint64_t *blocks_a_row)
