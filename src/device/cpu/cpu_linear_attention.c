@@ -67,10 +67,10 @@ static void finish_chunk_rows(struct oa_linear_work *w)
     long all = oa_min(w->chunk, a->shape.queries - w->i0);
     void *saved = oa_linear_denominators(w);
     oa_real_fill(w->d, all, 0, saved);
+    w->d->cpu->kernels.row_dots_real(w->rows, a->features, w->q, w->wide, w->z, w->factor);
     for (long i = 0; i < w->rows; i++) {
-        double den = oa_real_get(w->d, w->den, i) +
-                     state_share(w, i) * w->d->cpu->kernels.dot(
-                                             a->features, oa_linear_row_as_reals(w, w->q, i), w->z);
+        double den =
+            oa_real_get(w->d, w->den, i) + state_share(w, i) * oa_real_get(w->d, w->factor, i);
         oa_real_set(w->d, saved, i,
                     oa_guarded_denominator(a->policy, oa_linear_epsilon(w, i), den));
         den = oa_real_get(w->d, saved, i);

@@ -35,7 +35,7 @@ struct oa_linear_work {
     void *den, *factor;    /* real [chunk] */
     void *tile, *tile_act; /* [chunk, chunk] */
     void *sum;             /* real [chunk, max(wide, V)] */
-    void *row, *ones;      /* real [r], real [chunk] */
+    void *ones;            /* real [chunk] */
     void *dphi;            /* act [chunk, wide]: gradients of features that are made here */
     int32_t *low, *high;
     void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
@@ -65,7 +65,6 @@ void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld
 /* … in its gradient, where rows are *ld numbers apart, which changes if query heads share it. */
 void *oa_linear_key_gradient(const struct oa_linear_work *w, void *x, long width, long *ld);
 long oa_linear_feature_columns(const struct oa_linear_attention *a); /* of a head in fq and fk */
-const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long i);
 /* Stores rows of w->sum, `next` apart, in x, then zeros up to row `all`; … as the gradient of
  * features computed from the rows x. */
 void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next,

@@ -55,7 +55,6 @@ static void take_linear_work(struct oa_linear_work *w)
     w->tile = oa_linear_take(w, w->chunk * w->chunk, real);
     w->tile_act = oa_linear_take(w, w->chunk * w->chunk, act);
     w->sum = oa_linear_take(w, w->chunk * oa_max(w->wide, v), real);
-    w->row = oa_linear_take(w, r, real);
     w->ones = oa_linear_take(w, w->chunk, real);
     w->low = oa_linear_take(w, w->chunk, sizeof *w->low);
     w->high = oa_linear_take(w, w->chunk, sizeof *w->high);
@@ -255,15 +254,6 @@ static void add_to_linear_state(struct oa_linear_work *w, const void *features, 
     multiply_real(w, g, features, rows, w->state, true);
 }
 
-const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long i)
-{
-    const void *row = oa_act_at(w->d, x, i * w->wide);
-    if (w->d->cpu->kernels.act == w->d->cpu->kernels.real)
-        return row;
-    w->d->cpu->kernels.real_from_act(w->a->features, row, w->row);
-    return w->row;
-}
-
 /* M of the chunk that begins at i0; what comes before the first is relative to the first. */
 static double chunk_scale(const struct oa_linear_work *w, long i0)
 {
@@ -297,8 +287,7 @@ static void scale_packed(struct oa_linear_work *w, long rows, void *x)
 {
     for (long i = 0; i < rows; i++) {
         void *row = oa_act_at(w->d, x, i * w->wide);
-        oa_real_fill(w->d, w->wide, oa_real_get(w->d, w->factor, i), w->sum);
-        w->d->cpu->kernels.multiply(w->wide, w->sum, row, row);
+        w->d->cpu->kernels.add_scaled(w->wide, oa_real_get(w->d, w->factor, i), NULL, row, row);
     }
 }
 
@@ -355,7 +344,6 @@ void oa_linear_add_keys(struct oa_linear_work *w)
 /* G += φ_qᵀ N, g += Σ e φ_q. Overwrites w->q where there are scales. */
 void oa_linear_add_queries(struct oa_linear_work *w)
 {
-    long r = w->a->features;
     if (w->scale && w->a->shape.causal && w->rows > 0) {
         double before = chunk_scale(w, w->i0 - w->chunk);
         move_state(w, before, chunk_scale(w, w->i0)); /* the inverse of S: its scale divides */
@@ -363,9 +351,7 @@ void oa_linear_add_queries(struct oa_linear_work *w)
         scale_packed(w, w->rows, w->q);
     }
     add_to_linear_state(w, w->q, w->n);
-    for (long i = 0; i < w->rows; i++)
-        w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), oa_linear_row_as_reals(w, w->q, i),
-                                w->z);
+    w->d->cpu->kernels.weigh_rows(w->rows, w->a->features, w->e, w->q, w->wide, w->z);
 }
 
 void oa_linear_round_state(struct oa_linear_work *w)
