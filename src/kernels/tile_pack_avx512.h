@@ -98,6 +98,26 @@ INLINE void finish_row(__mmask32 mask, __m512 x, __m512 y, bool real, bool add, 
     _mm512_mask_storeu_ps(to + 16, right, y);
 }
 
+/* Rows of 32 sums whose lines of C are whole and aligned: nothing is read to store them. */
+INLINE void finish_past(const float *sums, long rows, bool real, char *c, size_t next)
+{
+    for (; rows > 0; rows--, sums += 32, c += next) {
+        __m512 x = _mm512_load_ps(sums), y = _mm512_load_ps(sums + 16);
+        if (real) {
+            _mm512_stream_ps((float *)(void *)c, x);
+            _mm512_stream_ps((float *)(void *)c + 16, y);
+        } else {
+            _mm512_stream_si512((void *)c, (__m512i)_mm512_cvtne2ps_pbh(y, x));
+        }
+    }
+}
+
+/* Orders what finish_rows stored past the caches before all later stores. */
+INLINE void finish_ordered(void)
+{
+    _mm_sfence();
+}
+
 /* Stores rows of sums from `first` on in C, and prefetches the lines to their right. Whole rows of
  * bf16 have code of their own: the fewer instructions, the more products of tiles run meanwhile. */
 INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
@@ -106,6 +126,10 @@ INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
     char *c = f->c + (size_t)first * f->next;
     __mmask32 mask = first32(f->cols);
     size_t next = f->next;
+    if (f->past && f->cols >= 32) {
+        finish_past(sums, rows, f->real, c, next);
+        return;
+    }
     if (!f->real && f->cols >= 32)
         for (; rows > 0; rows--, sums += 32, c += next) {
             fetch_to_write(c + 64);

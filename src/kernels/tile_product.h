@@ -20,8 +20,8 @@
  *
  * Included after tile_finish.h and the operations on tiles, those of the processor (tile_amx.h) or
  * plain C (tests/plain_tiles.c), which have the same bits: TILES, tiles_begin, tiles_end,
- * tile_zero, tile_load, tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows;
- * TILE_INLINE. */
+ * tile_zero, tile_load, tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows,
+ * finish_ordered; TILE_INLINE. */
 #include "kernels/kernels.h"
 
 #include <limits.h>
@@ -36,7 +36,8 @@ enum {
     COLS = 768,           /* of a block with more k than DEEP, whose sums are stored in between */
     GROUP = 16 << 10, /* bytes of the rows of A that stay in L1 with a panel of B, sums and lines of
                          C */
-    ASK = 8192        /* prefetch distance in bytes for a packed B with few rows of A */
+    ASK = 8192,       /* prefetch distance in bytes for a packed B with few rows of A */
+    PAST = 1 << 20    /* numbers in a C that is stored past the caches: more than L2 */
 };
 
 /* ---- scratch of one worker: every number is written before it is read ---- */
@@ -359,6 +360,14 @@ static unsigned long product_of(struct tile_room *room, const struct oa_gemm_par
     return part->product;
 }
 
+/* Whether C goes past the caches: it is overwritten, does not stay in L2 until it is read, and
+ * panels of it are whole lines. Sums of vectors go to C from registers, as they always do. */
+static bool stores_past(const struct oa_gemm *g, const void *c)
+{
+    return READS_WHOLE_TILES && !g->accumulate && (double)g->m * (double)g->n >= PAST &&
+           g->ldc % STEP == 0 && (uintptr_t)c % 64 == 0;
+}
+
 static void multiply_part(struct tile_room *room, const struct oa_gemm *g,
                           const struct oa_gemm_part *part, const void *a, const void *b,
                           const void *packed, void *c)
@@ -374,6 +383,7 @@ static void multiply_part(struct tile_room *room, const struct oa_gemm *g,
     t.pair.next_panel = packed_steps(g) * STEP_BYTES;
     t.finish.real = g->real_out;
     t.finish.add = g->accumulate;
+    t.finish.past = stores_past(g, c);
     t.finish.next = (size_t)g->ldc * (g->real_out ? sizeof(float) : sizeof(uint16_t));
     long tall = block_rows(&t), wide = block_cols(&t);
     tiles_begin();
@@ -387,5 +397,7 @@ static void multiply_part(struct tile_room *room, const struct oa_gemm *g,
     }
     long done = 0;
     finish_until(&t.finish, &done, STEP);
+    if (t.finish.past)
+        finish_ordered();
     tiles_end();
 }
