@@ -29,7 +29,7 @@ struct fixture {
     bool there, pairs_there;
     uint16_t *a, *b;
     float *start, *c[2];
-    void *packed;
+    void *packed, *left;
 };
 
 static int set_up(void **state)
@@ -47,6 +47,7 @@ static int set_up(void **state)
     f.b = oa_alloc(f.context, MOST * sizeof *f.b);
     f.start = oa_alloc(f.context, MOST * sizeof *f.start);
     f.packed = oa_alloc(f.context, 4 * MOST);
+    f.left = oa_alloc(f.context, 4 * MOST);
     for (int i = 0; i < 2; i++)
         f.c[i] = oa_alloc(f.context, MOST * sizeof *f.c[i]);
     *state = &f;
@@ -56,7 +57,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    void *const memory[] = { f->a, f->b, f->start, f->packed, f->c[0], f->c[1] };
+    void *const memory[] = { f->a, f->b, f->start, f->packed, f->left, f->c[0], f->c[1] };
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         oa_free(memory[i]);
     oa_close(f->context);
@@ -102,13 +103,29 @@ static void multiply(struct fixture *f, const struct oa_kernels *k, const struct
     k->gemm_close(s);
 }
 
-/* In parts, with B packed in blocks. */
-static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k,
-                              const struct oa_gemm *g, float *c)
+/* Packs A in blocks. */
+static void pack_left(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g)
 {
+    assert_true(k->gemm_packed_bytes(&(struct oa_gemm){ .n = g->m, .k = g->k }) <= 4 * MOST);
+    for (long i = 0; i < g->m; i += 64)
+        for (long p = 0; p < g->k; p += 160) {
+            struct oa_gemm_part part = { i, g->m - i < 64 ? g->m - i : 64, p,
+                                         g->k - p < 160 ? g->k - p : 160, 0 };
+            k->gemm_pack_left(g, &part, f->a, f->left);
+        }
+}
+
+/* In parts, with B packed in blocks, and A too or not. */
+static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k,
+                              const struct oa_gemm *whole, bool packed_a, float *c)
+{
+    struct oa_gemm with_a = *whole, *g = &with_a;
     struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
     assert_non_null(s);
     assert_true(k->gemm_packed_bytes(g) <= 4 * MOST);
+    g->packed_a = packed_a;
+    if (packed_a)
+        pack_left(f, k, g);
     memcpy(c, f->start, MOST * sizeof *c);
     for (long j = 0; j < g->n; j += 224)
         for (long p = 0; p < g->k; p += 128) {
@@ -120,7 +137,7 @@ static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k,
         for (long j = 0; j < g->n; j += 288) {
             struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j,
                                          g->n - j < 288 ? g->n - j : 288, 0 };
-            k->gemm_part(s, g, &part, f->a, f->b, f->packed, c);
+            k->gemm_part(s, g, &part, packed_a ? f->left : f->a, f->b, f->packed, c);
         }
     k->gemm_close(s);
 }
@@ -321,10 +338,10 @@ static void vectors_add_pairs_in_the_order_of_the_manual(void **state)
     compare_with_the_manual(f, &f->pairs, sizes, sum_of_pairs);
 }
 
-/* Depths that are one slice of k. */
+/* One sum over all of k, also where it is multiplied in several slabs. */
 static void plain_tiles_add_in_the_order_of_the_manual(void **state)
 {
-    static const long sizes[][3] = { { 41, 70, 5 }, { 33, 17, 130 }, { 16, 40, 384 } };
+    static const long sizes[][3] = { { 41, 70, 5 }, { 33, 17, 130 }, { 16, 40, 1700 } };
     compare_with_the_manual(*state, &((struct fixture *)*state)->plain, sizes, sum_of_steps);
 }
 
@@ -335,8 +352,10 @@ static void compare_parts(struct fixture *f, const struct oa_kernels *k, int ste
         for (int variant = 0; variant < VARIANTS; variant += step) {
             struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
             multiply(f, k, &g, f->c[0]);
-            multiply_in_parts(f, k, &g, f->c[1]);
+            multiply_in_parts(f, k, &g, false, f->c[1]);
             compare(f, &g, "whole and parts");
+            multiply_in_parts(f, k, &g, true, f->c[1]);
+            compare(f, &g, "whole and parts of two packed operands");
             multiply_in_kept_parts(f, k, &g, f->c[1]);
             compare(f, &g, "whole and parts that keep what they packed");
         }
@@ -520,14 +539,14 @@ static void devices_read_packed_weights(void **state)
     oa_close(c);
 }
 
-/* More columns than a strip of so much k has. */
+/* More columns than a strip of so much k has: B transposed, in strips; A transposed, of which all
+ * is packed before as all of B is. The plan takes the same room. */
 static void strips_have_the_bits_of_the_whole(void **state)
 {
     enum { M = 258, N = 801, K = 5700 };
     struct fixture *f = *state;
-    struct oa_gemm g = gemm_of((const long[3]){ M, N, K }, 6, 0);
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 2 });
-    struct oa_device d;
+    struct oa_device d, plan;
     uint16_t *a = oa_alloc(c, (size_t)M * K * sizeof *a),
              *b = oa_alloc(c, (size_t)N * K * sizeof *b);
     for (long i = 0; i < (long)N * K; i++) {
@@ -535,14 +554,21 @@ static void strips_have_the_bits_of_the_whole(void **state)
         a[i % ((long)M * K)] = f->a[i % (MOST - 1)];
     }
     struct oa_gemm_state *s = judge(f)->gemm_open(c, OA_PRECISION_BF16);
-    open_device(f, c, &oa_device_cpu, &d);
-    memcpy(f->c[0], f->start, MOST * sizeof(float));
-    memcpy(f->c[1], f->start, MOST * sizeof(float));
-    judge(f)->gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N, 0 }, a, b, NULL, f->c[0]);
-    d.ops->gemm(&d, &g, a, b, f->c[1]);
-    compare(f, &g, "whole and in strips");
-    assert_true(oa_packed_bytes(&d, &g) < f->plain.gemm_packed_bytes(&g));
-    close_device(&d);
+    for (int variant = 6; variant <= 9; variant += 3) {
+        struct oa_gemm g = gemm_of((const long[3]){ M, N, K }, variant, 0);
+        open_device(f, c, &oa_device_cpu, &d);
+        open_device(f, c, &oa_device_plan, &plan);
+        memcpy(f->c[0], f->start, MOST * sizeof(float));
+        memcpy(f->c[1], f->start, MOST * sizeof(float));
+        judge(f)->gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N, 0 }, a, b, NULL, f->c[0]);
+        d.ops->gemm(&d, &g, a, b, f->c[1]);
+        plan.ops->gemm(&plan, &g, a, b, f->c[1]);
+        compare(f, &g, "whole and in strips");
+        assert_int_equal(d.scratch.peak, plan.scratch.peak);
+        assert_true((oa_packed_bytes(&d, &g) > f->plain.gemm_packed_bytes(&g)) == g.ta);
+        close_device(&d);
+        close_device(&plan);
+    }
     judge(f)->gemm_close(s);
     oa_free(a);
     oa_free(b);

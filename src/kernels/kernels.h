@@ -43,7 +43,8 @@ struct oa_gemm {
     long invariant_rows;
     /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
     long packed_k;
-    bool packed; /* for devices: B is what pack_weights made of it (operations.def) */
+    bool packed_a; /* for gemm_part: A is what gemm_pack_left made of it */
+    bool packed;   /* for devices: B is what pack_weights made of it (operations.def) */
 };
 enum {
     OA_PANEL = 32,       /* rows of A or columns of B that products on tiles take at a time */
@@ -120,6 +121,9 @@ struct oa_kernels {
     /* A block of op(B): k by columns; packed is all of it. */
     void (*gemm_pack)(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *b,
                       void *packed);
+    /* A block of op(A): rows by k; packed has the bytes of an op(B) of so many columns. */
+    void (*gemm_pack_left)(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
+                           void *packed);
     void (*gemm_part)(
         struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part,
         const void *a, const void *b, const void *packed,

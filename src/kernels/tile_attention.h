@@ -364,6 +364,7 @@ static void use_parts(struct oa_kernels *k)
 {
     k->gemm_packed_bytes = gemm_packed_bytes;
     k->gemm_pack = gemm_pack;
+    k->gemm_pack_left = gemm_pack_left;
     k->gemm_part = gemm_part;
     k->attention_tile = attention_tile;
     k->attention_tile_gradient = attention_tile_gradient;

@@ -16,7 +16,7 @@ TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_fini
     const char *a = x->a.at, *second = a + STRIP * x->a.row, *b = x->b, *below = x->below,
                *right = x->right;
     const long row = x->a.row, step = x->a.step, share = x->share, fetched = x->fetched,
-               lines = x->lines;
+               lines = x->lines, below_row = x->below_row;
     long done = 0;
     if (x->from) {
         tile_load(0, x->from, SUMS_ROW);
@@ -39,7 +39,7 @@ TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_fini
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
         for (long i = 0; i < fetched; i++)
-            fetch(below + i * row);
+            fetch(below + i * below_row);
         below += 64;
         for (long i = 0; i < lines; i++, right += 64)
             fetch(right);

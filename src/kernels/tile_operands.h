@@ -45,6 +45,7 @@ struct tile_pair {
     long next;         /* bytes from one row there to the next */
     const char *below; /* next rows of A: each step prefetches a line of each */
     long fetched;      /* number of these rows */
+    long below_row;    /* bytes from one of them to the next */
     const char *right; /* next panel of B: each step prefetches so many lines */
     long lines;
     long rows; /* of A, of 32: the other sums are not used */

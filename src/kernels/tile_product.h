@@ -131,6 +131,16 @@ static void gemm_pack(const struct oa_gemm *g, const struct oa_gemm_part *part, 
     pack_panels(&right, part->j, part->cols, part->i, part->rows, out, panel);
 }
 
+static void gemm_pack_left(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
+                           void *packed)
+{
+    struct tile_operand left = tile_operand(g, false, a);
+    size_t panel = (size_t)steps_of(g->k) * STEP_BYTES;
+    char *out =
+        (char *)packed + (size_t)(part->i / STEP) * panel + (size_t)(part->j / STEP) * STEP_BYTES;
+    pack_panels(&left, part->i, part->rows, part->j, part->cols, out, panel);
+}
+
 /* ---- multiplying ---- */
 
 /* A block of C, and as much of k as is at work. */
@@ -167,14 +177,22 @@ static long plain_rows(const struct tile_block *t)
     return !t->plain ? 0 : READS_WHOLE_TILES ? t->rows / STEP * STEP : t->rows;
 }
 
+/* The panel of a packed A at row i of the block, from k = p on. */
+static const char *panel_of_a(const struct tile_block *t, long i, long p)
+{
+    if (t->g->packed_a)
+        return (const char *)t->a.x +
+               (size_t)((t->i + i) / STEP * steps_of(t->g->k) + p / STEP) * STEP_BYTES;
+    return t->room->a + (t->plain ? 0 : i / STEP) * steps_of(t->depth) * STEP_BYTES;
+}
+
 /* Rows from i on of the block. */
 static void set_rows(struct tile_block *t, long i)
 {
     struct tile_rows *a = &t->pair.a;
     bool plain = i < plain_rows(t);
     t->pair.rows = least(t->rows - i, STEP);
-    a->at = plain ? plain_row(t, i)
-                  : t->room->a + (t->plain ? 0 : i / STEP) * steps_of(t->depth) * STEP_BYTES;
+    a->at = plain ? plain_row(t, i) : panel_of_a(t, i, t->p);
     a->row = plain ? 2 * t->a.across : 64;
     a->step = plain ? 2 * STEP : STEP_BYTES;
 }
@@ -205,7 +223,7 @@ static bool holds(const struct tile_block *t, struct tile_packed *block, long fi
 
 static void pack_left(const struct tile_block *t)
 {
-    if (holds(t, &t->room->holds_a, t->i, t->rows))
+    if (t->g->packed_a || holds(t, &t->room->holds_a, t->i, t->rows))
         return;
     long from = plain_rows(t);
     pack_panels(&t->a, t->i + from, t->rows - from, t->p, t->depth, t->room->a,
@@ -220,16 +238,43 @@ static void pack_right(const struct tile_block *t)
                 (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
+/* Prefetches a part of the next slab of k of A: as many lines a step as have all of it fetched
+ * when the last panel of B has met the rows. */
+static void fetch_slab(struct tile_block *t, long i, long j)
+{
+    struct tile_pair *x = &t->pair;
+    long panels = steps_of(t->cols), each = (STEP + panels - 1) / panels, first = j / STEP * each;
+    x->fetched = first < STEP ? each : 0;
+    if (t->plain) {
+        x->below = plain_row(t, i + first) + 2 * t->depth;
+    } else {
+        x->below_row = x->steps * 64;
+        x->below = panel_of_a(t, i, t->p + t->depth) + first * x->below_row;
+    }
+}
+
+/* Vectors leave it to the hardware prefetcher. The first panel of B prefetches the rows below. */
+static bool fetches_slab(const struct tile_block *t, long j)
+{
+    return READS_WHOLE_TILES && t->packed && (t->plain || t->g->packed_a) && (t->p > 0 || j > 0) &&
+           t->p + t->depth < t->g->k;
+}
+
 /* What multiply_pair prefetches: rows of A of the next group, some with each pair of this group,
  * where they are read in place. With a B that is packed for all workers: the rows below with the
- * first panel, and a part of the next panel of B with each pair. */
+ * first panel, and a part of the next panel of B with each pair. Of a long k, the next slab. */
 static void fetch_with(struct tile_block *t, long i, long j)
 {
     struct tile_pair *x = &t->pair;
+    x->below_row = x->a.row;
     if (t->packed) {
         t->come = i + STEP;
         x->fetched = j == 0 ? STEP : 0;
         x->right = x->b + x->next_panel + i / STEP * x->steps * x->lines * 64;
+    }
+    if (fetches_slab(t, j)) {
+        fetch_slab(t, i, j);
+        return;
     }
     if (!t->plain || t->come + x->fetched > t->rows)
         x->fetched = 0;
@@ -377,7 +422,7 @@ static void multiply_part(struct tile_room *room, const struct oa_gemm *g,
     };
     t.a = tile_operand(g, false, a);
     t.b = tile_operand(g, true, b);
-    t.plain = reads_plain(&t.a, g->k);
+    t.plain = !g->packed_a && reads_plain(&t.a, g->k);
     t.pair.few = packed && part->rows <= STEP;
     t.pair.ask = room->prefetches_early ? 0 : ASK;
     t.pair.next_panel = packed_steps(g) * STEP_BYTES;

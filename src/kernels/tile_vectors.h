@@ -259,7 +259,7 @@ INLINE void fetch_beside(const struct tile_pair *x, long first, long last)
 {
     for (long s = first; s < last; s++) {
         for (long i = 0; i < x->fetched; i++)
-            fetch(x->below + 64 * s + i * x->a.row);
+            fetch(x->below + 64 * s + i * x->below_row);
         for (long i = 0; i < x->lines; i++)
             fetch(x->right + 64 * (s * x->lines + i));
     }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix products for units that read packed operands: all workers pack B, then all make blocks of
- * C from it. A product that has many columns is made in strips of them, whose B stays in the
- * caches. Weights that decoding reads for each token are packed once before. What is cut, and how,
- * depends on the shape only; the bits do not even depend on that. */
+ * Matrix products for units that read packed operands: all workers pack B, sometimes A too, then
+ * all make blocks of C from it. A product that has many columns is made in strips of them, whose B
+ * stays in the caches. Weights that decoding reads for each token are packed once before. What is
+ * cut, and how, depends on the shape only; the bits do not even depend on that. */
 #include "device/cpu/cpu.h"
 
 #define ITEM_WORK 20e6 /* multiply-adds worth an item */
 
 enum {
     STRIP = 8 << 20,       /* bytes of packed B */
+    WIDE_STRIP = 32 << 20, /* where A is packed too, of either */
     NARROWEST = 768,       /* columns of a strip, however many bytes */
     PACK_BYTES = 64 << 10, /* worth an item */
     PACK_DEPTH = 512,      /* of k in such an item, where rows of B are along its columns */
@@ -23,14 +24,34 @@ enum {
     LEAST_BYTES = 128 << 10 /* and in each */
 };
 
-/* The first strip: as many columns as give strips of equal width, at most STRIP bytes of packed B,
- * but NARROWEST columns. */
+/* Columns of which at most so many bytes are packed at a time, but NARROWEST. */
+static long strip_cols(const struct oa_gemm *g, long bytes)
+{
+    return oa_max(NARROWEST, bytes / (2 * oa_max(1, g->k)));
+}
+
+/* Whether A is packed once for all as well. Workers pack A for each block again where it is
+ * transposed and of a long k; that costs more than reading it packed from far only where there
+ * would be several strips of B. Then all of B is one. */
+static bool packs_left(const struct oa_gemm *g)
+{
+    return g->ta && g->k > OA_PART_DEPTH && g->n > strip_cols(g, STRIP) &&
+           g->m <= strip_cols(g, WIDE_STRIP);
+}
+
+/* The first strip: as many columns as give strips of equal width. */
 static struct oa_gemm first_strip(const struct oa_gemm *g)
 {
-    long cols = oa_max(NARROWEST, STRIP / (2 * oa_max(1, g->k)));
+    long cols = strip_cols(g, packs_left(g) ? WIDE_STRIP : STRIP);
     struct oa_gemm s = *g;
     s.n = oa_min(g->n, oa_round_up(oa_blocks(g->n, oa_blocks(g->n, cols)), OA_PANEL));
     return s;
+}
+
+static size_t packed_left_bytes(const struct oa_device *d, const struct oa_gemm *g)
+{
+    struct oa_gemm as_right = { .n = g->m, .k = g->k };
+    return packs_left(g) ? d->cpu->kernels.gemm_packed_bytes(&as_right) : 0;
 }
 
 size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g)
@@ -39,7 +60,7 @@ size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g)
         (double)oa_blocks(g->m, ROWS) * (double)g->n * (double)g->k * 2 < WORTH || g->m <= ROWS)
         return 0;
     struct oa_gemm s = first_strip(g);
-    return d->cpu->kernels.gemm_packed_bytes(&s);
+    return d->cpu->kernels.gemm_packed_bytes(&s) + packed_left_bytes(d, g);
 }
 
 struct packed_product {
@@ -73,6 +94,22 @@ static void multiply_strip_item(void *argument, long item, const struct oa_worke
     struct oa_gemm_part part = packed_part(t, item, t->g->m, t->g->n);
     t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &part, t->a, t->b, t->packed,
                                  t->c);
+}
+
+static void pack_left_item(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct packed_product *t = argument;
+    (void)worker;
+    struct oa_gemm_part part = packed_part(t, item, t->g->m, t->g->k);
+    t->d->cpu->kernels.gemm_pack_left(t->g, &part, t->a, t->packed);
+}
+
+static void pack_left(struct oa_device *d, const struct oa_gemm *g, const void *a, void *packed)
+{
+    struct packed_product t = { .d = d, .g = g, .a = a, .packed = packed, .cols = PACK_DEPTH };
+    t.rows = PACK_BYTES / (2 * PACK_DEPTH);
+    t.across = oa_blocks(g->k, t.cols);
+    oa_parallel(d->context, t.across * oa_blocks(g->m, t.rows), pack_left_item, &t);
 }
 
 static void pack_strip(struct packed_product *t)
@@ -110,9 +147,14 @@ void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a,
 {
     size_t mark = oa_arena_mark(&d->scratch);
     struct oa_gemm s = first_strip(g);
-    struct packed_product t = {
-        .d = d, .g = &s, .a = a, .packed = oa_arena_take(&d->scratch, oa_packed_bytes(d, g))
-    };
+    size_t left = packed_left_bytes(d, g);
+    char *room = oa_arena_take(&d->scratch, oa_packed_bytes(d, g));
+    struct packed_product t = { .d = d, .g = &s, .a = a, .packed = room ? room + left : NULL };
+    if (room && left > 0) {
+        pack_left(d, g, a, room);
+        t.a = room;
+        s.packed_a = true;
+    }
     long cols = s.n;
     for (long j = 0; j < g->n && t.packed; j += cols) {
         s.n = oa_min(cols, g->n - j);
