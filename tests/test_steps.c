@@ -133,12 +133,12 @@ static size_t bytes_held(const struct oa_layer *l, const struct oa_state *s)
 {
     size_t sum = 0;
     for (int g = 0; g < l->groups; g++)
-        for (int i = 0; i < OA_MAX_CACHE_SLOTS; i++)
-            sum += (size_t)s[g].slot[i].room * s[g].slot[i].row_bytes;
+        sum += oa_state_bytes(&s[g]);
     return sum;
 }
 
-/* Later tokens allocate nothing, and where the claim is bounded so is the memory. */
+/* Later tokens allocate nothing until memory doubles, at 256 tokens, and it is near what is
+ * claimed, also where there could be 1000 tokens. */
 static void allocates_nothing(struct oa_attention_case *a)
 {
     enum { WARM = 140, MORE = 180 };
@@ -154,8 +154,8 @@ static void allocates_nothing(struct oa_attention_case *a)
                  oa_allocations(a->context) - before, MORE - WARM);
     assert_true(bytes_held(&a->single.layer, s) == bytes);
     double numbers = most_claimed(&a->single.layer, WARM, MORE);
-    if (most_claimed(&a->single.layer, 3 * WARM, 3 * MORE) == numbers &&
-        (double)bytes > 2 * 8 * (numbers + 2 * (double)a->D))
+    bool bounded = most_claimed(&a->single.layer, 3 * WARM, 3 * MORE) == numbers;
+    if ((double)bytes > (bounded ? 2 : 3) * 8 * (numbers + 2 * (double)a->D))
         fail_msg("%s: %zu bytes are held for %g numbers", a->setup.spec, bytes, numbers);
     oa_layer_state_close(&a->single.layer, s);
 }
@@ -171,27 +171,31 @@ static void allocations(void **state)
  * ---------------------------------------------------------------------------------------------------------
  */
 
-/* A copy goes on as the original would have, bit for bit, whatever it held before, and whatever the
- * original does. */
+/* A copy goes on as the original would have, bit for bit, whatever it held before or if it has only
+ * the memory it needs, and whatever the original does. */
 static void copies_go_on(struct oa_attention_case *a)
 {
     long half = a->T / 2, rest = (a->T - half) * a->D;
     double *want = oa_case_array(a, a->T * a->D), *y = oa_case_array(a, a->T * a->D);
-    struct oa_state *s = open_state(a), *copy = open_state(a);
-    steps(a, copy, 1, 0, a->T, 3, y);
+    struct oa_state *s = open_state(a), *copies[] = { open_state(a), open_state(a) };
+    steps(a, copies[0], 1, 0, a->T, 3, y);
     steps(a, s, 0, 0, a->T, 1, want);
     oa_layer_state_reset(&a->single.layer, s);
     steps(a, s, 0, 0, half, 1, y);
-    assert_int_equal(oa_layer_state_copy(&a->single.layer, s, copy), OA_OK);
-    assert_true(oa_layer_state_numbers(&a->single.layer, s) ==
-                oa_layer_state_numbers(&a->single.layer, copy));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(oa_layer_state_copy(&a->single.layer, s, copies[i]), OA_OK);
+        assert_true(oa_layer_state_numbers(&a->single.layer, s) ==
+                    oa_layer_state_numbers(&a->single.layer, copies[i]));
+    }
     steps(a, s, 1, half, a->T, 1, y); /* other tokens */
-    steps(a, copy, 0, half, a->T, 1, y);
-    if (memcmp(y + half * a->D, want + half * a->D, (size_t)rest * sizeof *y) != 0)
-        fail_msg("%s (%s): a copied state goes on otherwise", a->setup.spec,
-                 oa_mode_name(a->setup.mode));
+    for (int i = 0; i < 2; i++) {
+        steps(a, copies[i], 0, half, a->T, 1, y);
+        if (memcmp(y + half * a->D, want + half * a->D, (size_t)rest * sizeof *y) != 0)
+            fail_msg("%s (%s): a copied state goes on otherwise", a->setup.spec,
+                     oa_mode_name(a->setup.mode));
+        oa_layer_state_close(&a->single.layer, copies[i]);
+    }
     oa_layer_state_close(&a->single.layer, s);
-    oa_layer_state_close(&a->single.layer, copy);
 }
 
 static void copies(void **state)

@@ -259,7 +259,7 @@ enum oa_error oa_decoding_source(struct oa_decoding *r, const int32_t *ids, cons
  */
 enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decoding *to);
 /* Appends n tokens, within the context; logits [vocabulary] of the next one, or NULL. Token by
- * token nothing is allocated after the first calls. */
+ * token nothing is allocated after the first calls, but caches that double. */
 enum oa_error oa_decoding_read(struct oa_decoding *r, const int32_t *ids, long n, float *logits);
 /* The same, with ids[0 … n-1] the whole text, of which new tokens are read; when the context is
  * full, restarts from its last half. Not with a source. */

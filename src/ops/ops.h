@@ -219,6 +219,7 @@ struct oa_cache_slot {
     void *data; /* [heads, room, cols / heads]: contiguous per head */
     long heads;
     long rows, room, cols; /* rows of `cols` numbers; room: allocated rows */
+    long least;            /* room that a copy needs if it is to evict rows when this one does */
     long alive;            /* rows visible to later queries */
     size_t row_bytes;
 };
@@ -237,6 +238,7 @@ void oa_state_reset(struct oa_state *s); /* no tokens yet; memory stays */
 /* Copies the tokens; both states then continue independently. */
 enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to);
 double oa_state_numbers(const struct oa_state *s); /* numbers that later tokens need */
+size_t oa_state_bytes(const struct oa_state *s);   /* allocated */
 /* Makes the ops that follow use the state, from its first slot on; NULL: none. */
 void oa_state_begin(oa_tape *t, struct oa_state *s);
 /* Number of rows of `tokens` tokens visible to later queries. */

@@ -3,10 +3,13 @@
  * recurrence.
  *
  * Rows that no later query sees are evicted, many at once, when memory is needed: there is room for
- * two windows, so the rows moved are no more than the rows added (summaries once more). Always
- * visible rows (sinks, summaries of completed blocks) come first, then the window: a horizon
- * guarantees that the engines may use row numbers as positions. */
+ * two windows, so the rows moved are no more than the rows added (summaries once more). Where all
+ * rows stay visible, memory grows with them, twice as much each time. Always visible rows (sinks,
+ * summaries of completed blocks) come first, then the window: a horizon guarantees that the engines
+ * may use row numbers as positions. */
 #include "ops/ops.h"
+
+enum { LEAST_ROOM = 64 }; /* rows that are allocated at first */
 
 void oa_state_open(struct oa_state *s, struct oa_device *d, long length)
 {
@@ -41,6 +44,14 @@ double oa_state_numbers(const struct oa_state *s)
     return sum;
 }
 
+size_t oa_state_bytes(const struct oa_state *s)
+{
+    size_t sum = 0;
+    for (int i = 0; i < OA_MAX_CACHE_SLOTS; i++)
+        sum += (size_t)s->slot[i].room * s->slot[i].row_bytes;
+    return sum;
+}
+
 static size_t slot_head_bytes(const struct oa_cache_slot *p)
 {
     return p->row_bytes / (size_t)p->heads;
@@ -58,15 +69,15 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         const struct oa_cache_slot *p = &from->slot[i];
         struct oa_cache_slot *q = &to->slot[i];
         void *data = q->data;
-        if (p->room > q->room) {
+        long room = oa_max(p->rows, p->least);
+        if (room > q->room) {
             cache_release(from->device, data);
             q->room = 0;
-            q->data = data =
-                from->device->ops->allocate(from->device, (size_t)p->room * p->row_bytes);
+            q->data = data = from->device->ops->allocate(from->device, (size_t)room * p->row_bytes);
             if (!data)
                 return OA_NO_MEMORY;
         }
-        long room = oa_max(p->room, q->room);
+        room = oa_max(room, q->room);
         *q = *p;
         q->data = data;
         q->room = room;
@@ -213,17 +224,20 @@ static void slot_evict(struct oa_device *d, struct oa_cache_slot *p, struct slot
     p->rows = alive;
 }
 
-/* Eviction depends on the tokens only, not on a copy's larger memory, so that sums round alike. */
+/* Room for always visible rows and two windows, or, where nothing is evicted, for the rows there
+ * are. Eviction depends on the tokens only, not on a copy's memory, so that sums round alike. */
 static bool slot_make_room(oa_tape *t, struct oa_cache_slot *p, const struct oa_horizon *h,
                            long count)
 {
     struct oa_state *s = t->state;
-    /* Room for all rows there can be, or for always visible ones and two windows. */
     long rows = oa_cache_live_rows(h, s->tokens) + count, most = oa_max(s->length, rows);
     long window = h->block ? h->block : h->span;
     long front = h->block ? most / h->block * h->summary : h->sinks;
-    long room = window ? oa_max(rows, oa_min(most, front + 2 * window)) : most;
+    long room = window            ? oa_max(rows, oa_min(most, front + 2 * window))
+                : rows <= p->room ? p->room
+                                  : oa_min(most, oa_max(LEAST_ROOM, oa_max(rows, 2 * p->room)));
     bool grows = room > p->room;
+    p->least = window ? room : 0;
     if (p->rows + count <= room && !grows)
         return true;
     struct slot_memory goal = { p->data, p->room };
