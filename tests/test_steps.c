@@ -128,15 +128,6 @@ static double most_claimed(const struct oa_layer *l, long from, long to)
     return most;
 }
 
-/* Memory of the states of a layer, one for each group of heads. */
-static size_t bytes_held(const struct oa_layer *l, const struct oa_state *s)
-{
-    size_t sum = 0;
-    for (int g = 0; g < l->groups; g++)
-        sum += oa_state_bytes(&s[g]);
-    return sum;
-}
-
 /* Later tokens allocate nothing until memory doubles, at 256 tokens, and it is near what is
  * claimed, also where there could be 1000 tokens. */
 static void allocates_nothing(struct oa_attention_case *a)
@@ -147,12 +138,12 @@ static void allocates_nothing(struct oa_attention_case *a)
     steps(a, s, 0, 0, WARM, 1, y);
     oa_device_settle(a->single.device);
     long before = oa_allocations(a->context);
-    size_t bytes = bytes_held(&a->single.layer, s);
+    size_t bytes = oa_layer_state_bytes(&a->single.layer, s);
     steps(a, s, 0, WARM, MORE, 1, y);
     if (oa_allocations(a->context) != before)
         fail_msg("%s: %ld allocations in %d tokens", a->setup.spec,
                  oa_allocations(a->context) - before, MORE - WARM);
-    assert_true(bytes_held(&a->single.layer, s) == bytes);
+    assert_true(oa_layer_state_bytes(&a->single.layer, s) == bytes);
     double numbers = most_claimed(&a->single.layer, WARM, MORE);
     bool bounded = most_claimed(&a->single.layer, 3 * WARM, 3 * MORE) == numbers;
     if ((double)bytes > (bounded ? 2 : 3) * 8 * (numbers + 2 * (double)a->D))
@@ -232,9 +223,9 @@ static void holds_summaries(const struct oa_attention_case *a, const struct oa_s
 {
     double rows = (double)(2 * c->stride + c->summary * (a->T / c->stride));
     double most = rows * 2 * (double)a->D * (double)a->single.device->numbers.act_size;
-    if ((double)bytes_held(&a->single.layer, s) > most)
+    if ((double)oa_layer_state_bytes(&a->single.layer, s) > most)
         fail_msg("%s: %zu bytes are held, %g would do", a->setup.spec,
-                 bytes_held(&a->single.layer, s), most);
+                 oa_layer_state_bytes(&a->single.layer, s), most);
 }
 
 /* Steps of so many tokens give the rows of the whole, which has been run. */

@@ -273,6 +273,7 @@ enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_stat
 bool oa_layer_state_follows_queries(const struct oa_layer *l);
 /* Numbers needed by later tokens. */
 double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s);
+size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s); /* allocated */
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in);
 
 /* After optimiser step number `step`. */

@@ -61,6 +61,11 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
     return OA_OK;
 }
 
+size_t oa_decoding_bytes(const struct oa_decoding *s)
+{
+    return oa_stack_state_bytes(&s->model->decoder, &s->state);
+}
+
 /* ---- appending tokens ---- */
 
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
@@ -83,9 +88,8 @@ enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, oa_tensor
     return oa_status(m->context);
 }
 
-/* logits: of the token after the chunk, or NULL. */
-static enum oa_error decoding_read_chunk(struct oa_decoding *s, const int32_t *ids, long n,
-                                         float *logits)
+enum oa_error oa_decoding_read_chunk(struct oa_decoding *s, const int32_t *ids, long n,
+                                     float *logits, const struct oa_logits_visitor *visitor)
 {
     oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
     struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
@@ -95,7 +99,10 @@ static enum oa_error decoding_read_chunk(struct oa_decoding *s, const int32_t *i
     oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, &in,
                                         s->model->form.encoder ? &memory : NULL, &s->state);
     OA_TRY(oa_status(s->model->context));
+    if (visitor)
+        OA_TRY(oa_model_visit_hidden(&s->tape, s->model, hidden, s->tokens, visitor));
     s->tokens += n;
+    s->end += n;
     return logits
                ? oa_decoding_logits(&s->tape, s->model, hidden, hidden->rows - 1, 1, logits, NULL)
                : OA_OK;
@@ -105,9 +112,8 @@ enum oa_error oa_decoding_read(struct oa_decoding *s, const int32_t *ids, long n
 {
     for (long i = 0; i < n; i += OA_DECODING_CHUNK) {
         long count = oa_min(OA_DECODING_CHUNK, n - i);
-        OA_TRY(decoding_read_chunk(s, ids + i, count, i + count == n ? logits : NULL));
+        OA_TRY(oa_decoding_read_chunk(s, ids + i, count, i + count == n ? logits : NULL, NULL));
     }
-    s->end += n;
     return OA_OK;
 }
 
@@ -122,4 +128,25 @@ enum oa_error oa_decoding_continue(struct oa_decoding *s, const int32_t *ids, lo
         s->end = n - oa_min(n, (context + 1) / 2);
     }
     return oa_decoding_read(s, ids + s->end, n - s->end, logits);
+}
+
+enum oa_error oa_decoding_most_bytes(const struct oa_model *m, size_t *out)
+{
+    static const int32_t ids[OA_DECODING_CHUNK];
+    struct oa_device *d;
+    struct oa_model *plan = NULL;
+    struct oa_decoding s = { 0 };
+    OA_TRY(oa_device_open(m->context, m->device->numbers.precision, true, &d));
+    enum oa_error e = oa_model_open(d, &m->options, &m->form, false, &plan);
+    if (e == OA_OK)
+        e = oa_decoding_open(plan, &s);
+    for (long rest = m->options.model_context, n; e == OA_OK && rest > 0; rest -= n) {
+        n = oa_min(OA_DECODING_CHUNK, rest);
+        e = oa_decoding_read_chunk(&s, ids, n, NULL, NULL);
+    }
+    *out = e == OA_OK ? oa_decoding_bytes(&s) : 0;
+    oa_decoding_close(&s);
+    oa_model_close(plan);
+    oa_device_close(d);
+    return e;
 }

@@ -219,6 +219,9 @@ struct oa_logits_visitor {
 };
 enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
                                     const struct oa_logits_visitor *visitor);
+/* The same of last hidden states, whose row 0 is that of the token at `position`. */
+enum oa_error oa_model_visit_hidden(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
+                                    long position, const struct oa_logits_visitor *visitor);
 /* nats [n - 1]: negative log-likelihood of each token but the first, in consecutive windows of the
  * context, as in validation. Resets the tape. OA_INTERRUPTED when a stop is requested. */
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
@@ -261,6 +264,14 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
 /* Appends n tokens, within the context; logits [vocabulary] of the next one, or NULL. Token by
  * token nothing is allocated after the first calls, but caches that double. */
 enum oa_error oa_decoding_read(struct oa_decoding *r, const int32_t *ids, long n, float *logits);
+/* The same of one chunk, n <= OA_DECODING_CHUNK, with a visit to the logits after each token (NULL:
+ * none). Read in chunks that begin at multiples of the length, a text has the bits that it has
+ * after oa_decoding_copy from another that began with the same chunks. */
+enum oa_error oa_decoding_read_chunk(struct oa_decoding *r, const int32_t *ids, long n,
+                                     float *logits, const struct oa_logits_visitor *visitor);
+size_t oa_decoding_bytes(const struct oa_decoding *r); /* allocated for its states */
+/* Those of a decoding of a whole context, by the plan device. */
+enum oa_error oa_decoding_most_bytes(const struct oa_model *m, size_t *out);
 /* The same, with ids[0 … n-1] the whole text, of which new tokens are read; when the context is
  * full, restarts from its last half. Not with a source. */
 enum oa_error oa_decoding_continue(struct oa_decoding *r, const int32_t *ids, long n,

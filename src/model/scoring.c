@@ -50,9 +50,10 @@ double oa_token_nats(const struct oa_log_sum *s, double logit)
     return s->rest - (logit - s->top);
 }
 
+/* position: of row 0. */
 static enum oa_error visit_hidden_rows(oa_tape *t, const struct oa_model *m,
                                        const oa_tensor *hidden, long first, long rows,
-                                       const struct oa_logits_visitor *visitor)
+                                       long position, const struct oa_logits_visitor *visitor)
 {
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     double *row = oa_tape_take_host(t, (size_t)m->vocabulary * sizeof *row);
@@ -63,24 +64,29 @@ static enum oa_error visit_hidden_rows(oa_tape *t, const struct oa_model *m,
     for (long i = 0; host && i < rows; i++) {
         for (long k = 0; k < m->vocabulary; k++)
             row[k] = oa_real_get(m->device, host, i * m->vocabulary + k);
-        visitor->visit(visitor->argument, first + i, row);
+        visitor->visit(visitor->argument, position + first + i, row);
     }
     oa_view_close(&v);
     return oa_status(m->context);
 }
 
+enum oa_error oa_model_visit_hidden(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
+                                    long position, const struct oa_logits_visitor *visitor)
+{
+    hidden = oa_model_head(t, m, hidden);
+    OA_TRY(oa_status(m->context));
+    long rows = hidden->rows;
+    for (long i = oa_max(0, visitor->first - position); i < rows; i += ROWS)
+        OA_TRY(visit_hidden_rows(t, m, hidden, i, oa_min(ROWS, rows - i), position, visitor));
+    return OA_OK;
+}
+
 enum oa_error oa_model_visit_logits(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
                                     const struct oa_logits_visitor *visitor)
 {
+    const struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden = oa_model_head(
-        t, m,
-        oa_model_hidden(t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL,
-                        NULL));
-    OA_TRY(oa_status(m->context));
-    for (long i = visitor->first; i < n; i += ROWS)
-        OA_TRY(visit_hidden_rows(t, m, hidden, i, oa_min(ROWS, n - i), visitor));
-    return OA_OK;
+    return oa_model_visit_hidden(t, m, oa_model_hidden(t, m, &in, NULL, NULL), 0, visitor);
 }
 
 /* ---- accuracy ---- */

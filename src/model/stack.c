@@ -402,6 +402,17 @@ void oa_stack_state_reset(const struct oa_stack *s, const struct oa_stack_state 
     }
 }
 
+size_t oa_stack_state_bytes(const struct oa_stack *s, const struct oa_stack_state *state)
+{
+    size_t sum = 0;
+    for (long i = 0; i < s->shape.layers; i++) {
+        sum += oa_layer_state_bytes(&s->block[i].attention, state->self[i]);
+        if (state->cross)
+            sum += oa_layer_state_bytes(&s->block[i].cross, state->cross[i]);
+    }
+    return sum;
+}
+
 enum oa_error oa_stack_state_copy(const struct oa_stack *s, const struct oa_stack_state *from,
                                   const struct oa_stack_state *to)
 {

@@ -111,6 +111,7 @@ enum oa_error oa_stack_check_decoding(const struct oa_stack *s);
 enum oa_error oa_stack_state_open(const struct oa_stack *s, struct oa_stack_state *out);
 void oa_stack_state_close(const struct oa_stack *s, struct oa_stack_state *state);
 void oa_stack_state_reset(const struct oa_stack *s, const struct oa_stack_state *state);
+size_t oa_stack_state_bytes(const struct oa_stack *s, const struct oa_stack_state *state);
 enum oa_error oa_stack_state_copy(const struct oa_stack *s, const struct oa_stack_state *from,
                                   const struct oa_stack_state *to);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Completions under way: prompts are scored if that is asked for, then their choices go through the
- * slots, and their text to the client. */
+ * Completions under way: their choices go through the slots, and their text to the client. A
+ * request for scores is one that wants no text. */
 #include "serve/completion.h"
 
-#include "base/json_write.h"
-
-#include <math.h>
 #include <string.h>
 #include <time.h>
+
+enum { WAITING = 8 }; /* sequences of a request that wait for a slot before more prompts begin */
 
 /* ---- beginning and ending ---- */
 
@@ -22,17 +21,18 @@ static void free_completion(struct oa_completion *of)
         oa_token_scores_free(&c->scores);
     }
     oa_free(of->choice);
+    oa_free(of->windows);
     oa_completion_request_free(&of->request);
     json_decref(of->json);
     json_decref(of->failure);
     oa_free(of);
 }
 
-static enum oa_error begin_choices(struct oa_completion *of)
+static enum oa_error open_choices(struct oa_completion *of)
 {
     struct oa_completion_request *r = &of->request;
     oa_context *c = of->server->context;
-    of->choices = r->prompts * (int)r->n;
+    of->choices = of->open = r->prompts * (int)r->n;
     of->choice = oa_alloc(c, (size_t)of->choices * sizeof *of->choice);
     for (int i = 0; of->choice && i < of->choices; i++) {
         struct oa_choice *k = &of->choice[i];
@@ -45,31 +45,46 @@ static enum oa_error begin_choices(struct oa_completion *of)
         k->prompt = &r->prompt[i / r->n];
         oa_text_init(&k->held, c);
         oa_text_init(&k->said, c);
-        OA_TRY(oa_sampler_open(c, &how, r->model->model->vocabulary, &k->sampler));
+        if (r->max_tokens)
+            OA_TRY(oa_sampler_open(c, &how, r->model->model->vocabulary, &k->sampler));
     }
     return oa_status(c);
 }
 
-void oa_completion_begin(struct oa_server *s, struct oa_exchange *x, json_t *request)
+struct oa_completion *oa_completion_open(struct oa_server *s, struct oa_exchange *x, json_t *json,
+                                         struct oa_completion_request *request)
 {
     struct oa_completion *of = oa_alloc(s->context, sizeof *of), **last = &s->completions;
-    if (!of) {
-        oa_reply_failure(s, x);
-        return;
+    if (of) {
+        *of = (struct oa_completion){ .server = s,
+                                      .exchange = x,
+                                      .json = json_incref(json),
+                                      .request = *request,
+                                      .created = (double)time(NULL) };
+        *request = (struct oa_completion_request){ 0 };
     }
-    *of = (struct oa_completion){
-        .server = s, .exchange = x, .json = json_incref(request), .number = ++s->made
-    };
-    of->created = (double)time(NULL);
-    if (oa_completion_request_read(s, request, &of->request) != OA_OK ||
-        begin_choices(of) != OA_OK) {
+    if (!of || open_choices(of) != OA_OK) {
         oa_reply_failure(s, x);
-        free_completion(of);
-        return;
+        if (of)
+            free_completion(of);
+        return NULL;
     }
     while (*last)
         last = &(*last)->next;
-    *last = of;
+    return *last = of;
+}
+
+void oa_completion_begin(struct oa_server *s, struct oa_exchange *x, json_t *json)
+{
+    struct oa_completion_request request;
+    struct oa_completion *of = NULL;
+    if (oa_completion_request_read(s, json, &request) == OA_OK)
+        of = oa_completion_open(s, x, json, &request);
+    else
+        oa_reply_failure(s, x);
+    oa_completion_request_free(&request);
+    if (of)
+        of->number = ++s->made;
 }
 
 void oa_choice_fail(struct oa_choice *c)
@@ -80,6 +95,12 @@ void oa_choice_fail(struct oa_choice *c)
 }
 
 /* ---- a token ---- */
+
+static void finish_choice(struct oa_choice *c, const char *reason)
+{
+    c->finish = reason;
+    c->of->open--;
+}
 
 /* Hands bytes on as text; last: none follow that belong to it. */
 static void say_bytes(struct oa_choice *c, const char *bytes, size_t length, bool last)
@@ -103,7 +124,7 @@ static bool settle_text(struct oa_choice *c)
 
 static void end_at_length(struct oa_choice *c)
 {
-    c->finish = "length";
+    finish_choice(c, "length");
     say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
 }
 
@@ -136,7 +157,7 @@ static enum oa_error choice_next_token(struct oa_choice *c, float *logits)
     c->made++;
     s->counts.completion_tokens++;
     if (c->token == m->end) {
-        c->finish = "stop";
+        finish_choice(c, "stop");
         say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
         return OA_OK;
     }
@@ -153,7 +174,7 @@ bool oa_choice_take(struct oa_choice *c, float *logits)
         return true;
     }
     if (!c->finish && settle_text(c))
-        c->finish = "stop";
+        finish_choice(c, "stop");
     if (!c->finish && c->made >= c->of->request.max_tokens)
         end_at_length(c);
     return c->finish != NULL || c->of->failed;
@@ -161,10 +182,10 @@ bool oa_choice_take(struct oa_choice *c, float *logits)
 
 /* ---- a prompt ---- */
 
-static void begin_text(struct oa_choice *c, int prompt)
+static void begin_text(struct oa_choice *c)
 {
     const struct oa_completion_request *r = &c->of->request;
-    const json_t *given = r->text[prompt];
+    const json_t *given = r->text[c->index / r->n];
     const char *text = json_string_value(given);
     size_t length = json_string_length(given);
     bool valid;
@@ -182,60 +203,36 @@ static void begin_text(struct oa_choice *c, int prompt)
         say_bytes(c, bytes, length, false);
     }
     oa_characters_end(&c->sink, &c->said);
-    c->counted = (struct oa_characters){ 0 };
-    c->characters = oa_count_characters(c->said.s, c->said.length);
+    c->scores.counted = (struct oa_characters){ 0 };
+    c->scores.characters = oa_count_characters(c->said.s, c->said.length);
 }
 
-struct last_logits {
-    long last, vocabulary;
-    float *out;
-};
-
-static void keep_last_logits(void *argument, long position, const double *logits)
+long oa_choice_reads(const struct oa_choice *c)
 {
-    const struct last_logits *l = argument;
-    for (long i = 0; position == l->last && i < l->vocabulary; i++)
-        l->out[i] = (float)logits[i];
+    return oa_min((long)c->prompt->count, c->of->request.model->options->model_context);
 }
 
-/* A model that cannot decode token by token makes its one token from a pass over the prompt. */
-static void complete_whole(struct oa_choice *c)
+bool oa_choice_end_prompt(struct oa_choice *c)
 {
-    struct oa_served_model *m = c->of->request.model;
-    struct oa_slots *s = &c->of->server->slots;
-    struct last_logits l = { (long)c->prompt->count - 1, m->model->vocabulary, s->logits };
-    if (oa_model_visit_logits(m->tape, m->model, c->prompt->id, (long)c->prompt->count,
-                              &(struct oa_logits_visitor){ keep_last_logits, &l,
-                                                           (long)c->prompt->count - 1 }) == OA_OK)
-        (void)oa_choice_take(c, s->logits);
-    else
-        oa_choice_fail(c);
-}
-
-static void begin_choice(struct oa_choice *c, int prompt)
-{
-    struct oa_server *s = c->of->server;
-    const struct oa_model *m = c->of->request.model->model;
-    begin_text(c, prompt);
-    if (c->of->request.max_tokens == 0) {
+    if (!c->of->request.scores)
+        begin_text(c);
+    if (c->of->request.max_tokens == 0)
         end_at_length(c);
-    } else if (oa_model_check_decoding(m) == OA_OK) {
-        oa_slots_add(&s->slots, c);
-    } else {
-        oa_clear_error(s->context);
-        complete_whole(c);
-    }
+    return c->finish != NULL;
 }
 
+/* The choices of a prompt. */
 static void begin_prompt(struct oa_completion *of, int prompt)
 {
     const struct oa_completion_request *r = &of->request;
-    of->server->counts.prompt_tokens += (double)r->prompt[prompt].count;
-    if (r->echo && r->tops >= 0 && oa_completion_score_prompt(of, prompt) != OA_OK)
-        oa_choice_fail(&of->choice[prompt * r->n]);
-    for (long i = 0; i < r->n && !of->failed; i++)
-        begin_choice(&of->choice[prompt * r->n + i], prompt);
-    oa_clear_error(of->server->context);
+    of->server->counts.prompt_tokens += (double)oa_choice_reads(&of->choice[prompt * r->n]);
+    for (long i = 0; i < r->n; i++) {
+        struct oa_choice *c = &of->choice[prompt * r->n + i];
+        if (r->max_tokens || r->scores || (r->echo && r->tops >= 0))
+            oa_slots_add(&of->server->slots, c);
+        else
+            oa_choice_end_prompt(c);
+    }
 }
 
 /* ---- answers ---- */
@@ -281,23 +278,14 @@ static void reply_completion(struct oa_completion *of)
     if (of->failed)
         oa_reply_failed(s, of->exchange, of->status, json_incref(of->failure));
     else
-        oa_reply_json(s, of->exchange, oa_completion_json(of));
-}
-
-static bool completion_has_ended(const struct oa_completion *of)
-{
-    if (of->failed)
-        return true;
-    for (int i = 0; i < of->choices; i++)
-        if (!of->choice[i].finish)
-            return false;
-    return true;
+        oa_reply_json(s, of->exchange,
+                      of->request.scores ? oa_score_reply_json(of) : oa_completion_json(of));
 }
 
 /* Sends what there is; true: there will be no more. */
 static bool deliver(struct oa_completion *of)
 {
-    bool ended = completion_has_ended(of),
+    bool ended = of->failed || of->open == 0,
          stream = of->request.stream && (!of->failed || of->streaming);
     if (of->streaming && oa_exchange_is_gone(of->exchange)) {
         oa_exchange_end(of->exchange);
@@ -307,7 +295,8 @@ static bool deliver(struct oa_completion *of)
         send_pieces(of);
     if (!ended)
         return false;
-    count_duration(&of->server->counts, oa_exchange_seconds(of->exchange));
+    if (!of->request.scores)
+        count_duration(&of->server->counts, oa_exchange_seconds(of->exchange));
     if (stream)
         end_stream(of);
     else
@@ -318,11 +307,9 @@ static bool deliver(struct oa_completion *of)
 bool oa_completions_step(struct oa_server *s)
 {
     bool did = s->completions != NULL;
-    struct oa_completion *of = s->completions;
-    while (of && of->begun == of->request.prompts)
-        of = of->next;
-    if (of && !of->failed)
-        begin_prompt(of, of->begun++);
+    for (struct oa_completion *of = s->completions; of; of = of->next)
+        while (of->begun < of->request.prompts && of->waiting < WAITING)
+            begin_prompt(of, of->begun++);
     did |= oa_slots_step(&s->slots);
     for (struct oa_completion **at = &s->completions; *at;) {
         struct oa_completion *one = *at;

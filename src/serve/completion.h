@@ -19,6 +19,7 @@ struct oa_completion_request {
     long tops; /* most likely tokens to report; −1: no log-probabilities */
     double temperature, top_p;
     bool echo, stream, include_usage;
+    bool scores; /* of /v1/score: numbers of the tokens alone */
     const char *stop[OA_MOST_STOPS];
     int stops;
 };
@@ -33,11 +34,13 @@ struct oa_token_score {
     double log_p;             /* in nats */
     long offset;              /* characters before it in the text of the choice */
     int tops;                 /* of top */
-    struct oa_top_token *top; /* most likely first; where it is not among them, the token last */
+    struct oa_top_token *top; /* most likely first */
 };
 struct oa_token_scores {
     struct oa_token_score *token;
     size_t count, room;
+    struct oa_characters counted; /* of the token bytes so far */
+    long characters;
 };
 
 struct oa_choice {
@@ -53,8 +56,6 @@ struct oa_choice {
     size_t sent;               /* of it, of a stream */
     struct oa_token_scores scores;
     size_t scores_sent;
-    struct oa_characters counted; /* of the token bytes so far */
-    long characters;
     int32_t token; /* the last one, not yet read */
     long made;
     const char *finish; /* "stop", "length"; NULL: under way */
@@ -68,7 +69,9 @@ struct oa_completion {
     json_t *json; /* the request: its texts are used */
     struct oa_completion_request request;
     struct oa_choice *choice; /* [prompts · n] */
-    int choices, begun;       /* begun: prompts whose choices are under way */
+    int choices, open;        /* open: choices that have not ended */
+    int begun, waiting;       /* prompts whose choices are under way; choices without a slot */
+    size_t *windows;          /* of /v1/score: prompts of each input; else NULL */
     unsigned long long number;
     double created; /* time of the day */
     bool streaming, failed;
@@ -84,7 +87,15 @@ void oa_completion_request_free(struct oa_completion_request *r);
 enum oa_error oa_prompt_read(struct oa_served_model *m, const json_t *value, int index,
                              struct oa_ids *out);
 
-/* ---- completion.c: called by the slots ---- */
+/* ---- completion.c ---- */
+/* Takes over *request, which is cleared; answers the client if it fails. */
+struct oa_completion *oa_completion_open(struct oa_server *s, struct oa_exchange *x, json_t *json,
+                                         struct oa_completion_request *request);
+
+/* Tokens of the prompt that are read: all that the context has room for. */
+long oa_choice_reads(const struct oa_choice *c);
+/* Called by the slots: the prompt was read. True: the choice has ended, as no token is wanted. */
+bool oa_choice_end_prompt(struct oa_choice *c);
 /* The logits [vocabulary] of the next token, which are changed. True: the choice has ended. */
 bool oa_choice_take(struct oa_choice *c, float *logits);
 /* With the failure in the context, which stays there; the choice is then in no slot. */
@@ -93,9 +104,15 @@ void oa_choice_fail(struct oa_choice *c);
 /* ---- token_scores.c ---- */
 /* Adds the score of a token; logits NULL: it has none. */
 enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double *logits);
+/* Appends `count` scores, each with at most `tops`. */
+enum oa_error oa_token_scores_copy(oa_context *c, const struct oa_token_scores *from, size_t count,
+                                   long tops, struct oa_token_scores *to);
+size_t oa_token_scores_bytes(const struct oa_token_scores *s);
 void oa_token_scores_free(struct oa_token_scores *s);
-/* Of the first prompt tokens of all choices of a prompt. */
-enum oa_error oa_completion_score_prompt(struct oa_completion *of, int prompt);
+/* Whether reading the prompt gives scores. Of several choices of a prompt the first has them made,
+ * before the others get a slot, and these copy them. */
+bool oa_choice_scores_prompt(const struct oa_choice *c);
+enum oa_error oa_choice_begin_scores(struct oa_choice *c);
 long oa_count_characters(const char *utf8, size_t length);
 
 /* ---- completion_json.c ---- */
@@ -103,6 +120,7 @@ json_t *oa_completion_json(const struct oa_completion *of);
 /* What is new since the last call; NULL: nothing. */
 json_t *oa_choice_piece_json(struct oa_choice *c);
 json_t *oa_completion_usage_json(const struct oa_completion *of);
+json_t *oa_score_reply_json(const struct oa_completion *of); /* of /v1/score */
 json_t *oa_token_json(const struct oa_served_model *m, int32_t id);
 
 #endif

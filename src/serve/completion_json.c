@@ -32,18 +32,24 @@ json_t *oa_token_json(const struct oa_served_model *m, int32_t id)
 /* ---- logprobs ---- */
 
 /* Tokens of the same text are one member, of the more likely one. */
+static void add_top_json(const struct oa_served_model *m, int32_t id, double log_p, json_t *tops)
+{
+    json_t *name = oa_token_json(m, id);
+    size_t length = json_string_length(name);
+    const char *text = json_string_value(name);
+    const json_t *there = text ? json_object_getn(tops, text, length) : NULL;
+    if (text && !(there && json_number_value(there) >= log_p))
+        json_object_setn_new(tops, text, length, oa_json_number(log_p));
+    json_decref(name);
+}
+
+/* The most likely tokens, and the token itself. */
 static json_t *tops_json(const struct oa_served_model *m, const struct oa_token_score *t)
 {
     json_t *tops = json_object();
-    for (int i = 0; i < t->tops; i++) {
-        json_t *name = oa_token_json(m, t->top[i].id);
-        size_t length = json_string_length(name);
-        const char *text = json_string_value(name);
-        const json_t *there = text ? json_object_getn(tops, text, length) : NULL;
-        if (text && !(there && json_number_value(there) >= t->top[i].log_p))
-            json_object_setn_new(tops, text, length, oa_json_number(t->top[i].log_p));
-        json_decref(name);
-    }
+    for (int i = 0; i < t->tops; i++)
+        add_top_json(m, t->top[i].id, t->top[i].log_p, tops);
+    add_top_json(m, t->id, t->log_p, tops);
     return tops;
 }
 
@@ -70,7 +76,7 @@ static json_t *scores_json(const struct oa_choice *c, size_t first, long end, si
 static long scores_end(const struct oa_choice *c)
 {
     if (c->finish && strcmp(c->finish, "length") == 0)
-        return c->characters + 1;
+        return c->scores.characters + 1;
     return oa_count_characters(c->said.s, c->said.length);
 }
 

@@ -42,6 +42,11 @@ void oa_answer_metrics(struct oa_server *s, struct oa_exchange *x, json_t *reque
                    "requests refused by path, method, key, host or size", http.refused);
     add_prometheus(&t, "failures_total", "counter", "requests answered with an error", k->failures);
     add_prometheus(&t, "prompt_tokens_total", "counter", "tokens of prompts", k->prompt_tokens);
+    add_prometheus(&t, "prompt_tokens_reused_total", "counter",
+                   "tokens of prompts that were not read, as an earlier prompt began with them",
+                   s->slots.prefixes.reused);
+    add_prometheus(&t, "prefix_bytes", "gauge", "memory of stored beginnings of prompts",
+                   (double)s->slots.prefixes.bytes);
     add_prometheus(&t, "completion_tokens_total", "counter", "tokens sampled",
                    k->completion_tokens);
     add_prometheus(&t, "sequences_running", "gauge", "sequences that have a slot", running);

@@ -1,125 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0
- * /v1/score: log-likelihoods of texts, by the function that evaluates models (oa_model_score). A
- * step scores one window of one text; requests take turns, and decoding steps are between. */
-#include "serve/server.h"
+ * /v1/score: log-likelihoods of texts, as completions that want no text. A text longer than the
+ * context is scored in windows side by side, as in evaluation: each is a prompt with the token
+ * after it. */
+#include "serve/completion.h"
 
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "serve/request_inputs.h"
 
-struct oa_score_job {
-    struct oa_score_job *next;
-    struct oa_exchange *exchange;
-    json_t *request, *data;
-    struct oa_served_model *model;
-    struct oa_ids ids; /* of the text that is being scored; empty: it is yet to be encoded */
-    double *nats;      /* [ids - 1] */
-    size_t input;      /* its number */
-    long scored;       /* of ids but the first */
-};
-
-static void free_scoring(struct oa_score_job *j)
-{
-    oa_ids_free(&j->ids);
-    oa_free(j->nats);
-    json_decref(j->request);
-    oa_free(j);
-}
-
-static enum oa_error check_score_request(struct oa_server *s, const json_t *request,
+static enum oa_error check_score_request(struct oa_server *s, const json_t *json,
                                          struct oa_served_model **m)
 {
-    OA_TRY(oa_request_check_names(s->context, request, "model input"));
-    OA_TRY(oa_request_model(s, request, m));
+    OA_TRY(oa_request_check_names(s->context, json, "model input"));
+    OA_TRY(oa_request_model(s, json, m));
     if (!(*m)->writable)
         return oa_fail(s->context, OA_ARGUMENT,
                        "%s was trained for the task \"%s\"; scores need a language model",
                        (*m)->name, (*m)->options->data_task);
-    return oa_inputs_check(s->context, request);
+    return oa_inputs_check(s->context, json);
 }
 
-void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *request)
+/* Adds the windows of a text to the prompts. */
+static enum oa_error add_windows(struct oa_completion_request *r, const struct oa_ids *ids,
+                                 size_t *windows)
 {
-    struct oa_served_model *m;
-    struct oa_score_job *j = NULL, **last = &s->scorings;
-    if (check_score_request(s, request, &m) == OA_OK)
-        j = oa_alloc(s->context, sizeof *j);
-    if (!j) {
-        oa_reply_failure(s, x);
-        return;
+    oa_context *c = r->model->model->context;
+    long count = (long)ids->count, context = r->model->options->model_context;
+    *windows = count > 1 ? (size_t)((count - 2) / context + 1) : 1;
+    size_t old = (size_t)r->prompts * sizeof *r->prompt;
+    struct oa_ids *prompt = oa_grow(c, r->prompt, old, old + *windows * sizeof *r->prompt);
+    if (!prompt)
+        return OA_NO_MEMORY;
+    r->prompt = prompt;
+    for (long first = 0; first == 0 || first + 1 < count; first += context) {
+        struct oa_ids *window = &prompt[r->prompts++];
+        oa_ids_init(window, c);
+        for (long i = first; i < oa_min(count, first + context + 1); i++)
+            OA_TRY(oa_ids_add(window, ids->id[i]));
     }
-    *j = (struct oa_score_job){
-        .exchange = x, .request = json_incref(request), .data = json_array(), .model = m
-    };
-    oa_ids_init(&j->ids, s->context);
-    while (*last)
-        last = &(*last)->next;
-    *last = j;
-}
-
-static enum oa_error begin_scored_text(struct oa_server *s, struct oa_score_job *j)
-{
-    char name[32];
-    snprintf(name, sizeof name, "input %zu", j->input);
-    j->scored = 0;
-    OA_TRY(oa_request_ids(j->model, name, oa_inputs_at(j->request, j->input), &j->ids));
-    if (!j->ids.count)
-        return oa_fail(s->context, OA_ARGUMENT, "input %zu has no tokens", j->input);
-    s->counts.prompt_tokens += (double)j->ids.count;
-    j->nats = oa_alloc(s->context, j->ids.count * sizeof *j->nats);
-    return j->nats ? OA_OK : OA_NO_MEMORY;
-}
-
-static void end_scored_text(struct oa_server *s, struct oa_score_job *j)
-{
-    oa_context *c = s->context;
-    double sum = 0;
-    json_t *tokens = json_array();
-    oa_json_append(c, tokens, json_null());
-    for (size_t i = 0; i + 1 < j->ids.count; i++) {
-        sum -= j->nats[i];
-        oa_json_append(c, tokens, oa_json_number(-j->nats[i]));
-    }
-    oa_json_append(c, j->data,
-                   json_pack("{s:I, s:o, s:I, s:o}", "index", (json_int_t)j->input, "log_p",
-                             oa_json_number(sum), "tokens", (json_int_t)j->ids.count,
-                             "token_logprobs", tokens));
-    oa_free(j->nats);
-    j->nats = NULL;
-    oa_ids_free(&j->ids);
-    oa_ids_init(&j->ids, c);
-    j->input++;
-}
-
-static enum oa_error score_next_window(struct oa_server *s, struct oa_score_job *j)
-{
-    struct oa_served_model *m = j->model;
-    if (!j->ids.count)
-        OA_TRY(begin_scored_text(s, j));
-    long rest = (long)j->ids.count - 1 - j->scored, n = oa_min(m->options->model_context, rest);
-    OA_TRY(oa_model_score(m->tape, m->model, j->ids.id + j->scored, n + 1, j->nats + j->scored));
-    j->scored += n;
-    if (n == rest)
-        end_scored_text(s, j);
     return OA_OK;
 }
 
-bool oa_score_step(struct oa_server *s)
+static enum oa_error read_scored_text(struct oa_completion_request *r, const json_t *json,
+                                      size_t input, size_t *windows)
 {
-    struct oa_score_job *j = s->scorings, **last = &s->scorings;
-    if (!j)
-        return false;
-    enum oa_error e = score_next_window(s, j);
-    *last = j->next;
-    j->next = NULL;
-    if (e != OA_OK || j->input == oa_inputs_count(j->request)) {
-        oa_inputs_reply(s, j->exchange, e, j->model, j->data, 0);
-        free_scoring(j);
-    } else {
-        while (*last)
-            last = &(*last)->next;
-        *last = j;
+    struct oa_ids ids;
+    char name[32];
+    oa_context *c = r->model->model->context;
+    snprintf(name, sizeof name, "input %zu", input);
+    oa_ids_init(&ids, c);
+    enum oa_error e = oa_request_ids(r->model, name, oa_inputs_at(json, input), &ids);
+    if (e == OA_OK && !ids.count)
+        e = oa_fail(c, OA_ARGUMENT, "%s has no tokens", name);
+    if (e == OA_OK)
+        e = add_windows(r, &ids, windows);
+    oa_ids_free(&ids);
+    return e;
+}
+
+static enum oa_error read_score_request(struct oa_server *s, const json_t *json,
+                                        struct oa_completion_request *r, size_t **windows)
+{
+    *r = (struct oa_completion_request){ .n = 1, .tops = -1, .scores = true };
+    *windows = NULL;
+    OA_TRY(check_score_request(s, json, &r->model));
+    *windows = oa_alloc(s->context, oa_inputs_count(json) * sizeof **windows);
+    if (!*windows)
+        return OA_NO_MEMORY;
+    for (size_t i = 0; i < oa_inputs_count(json); i++)
+        OA_TRY(read_scored_text(r, json, i, &(*windows)[i]));
+    return OA_OK;
+}
+
+void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *json)
+{
+    struct oa_completion_request request;
+    struct oa_completion *of = NULL;
+    size_t *windows;
+    if (read_score_request(s, json, &request, &windows) == OA_OK)
+        of = oa_completion_open(s, x, json, &request);
+    else
+        oa_reply_failure(s, x);
+    oa_completion_request_free(&request);
+    if (of)
+        of->windows = windows;
+    else
+        oa_free(windows);
+}
+
+/* ---- the answer ---- */
+
+/* Of the choices of an input. */
+static json_t *text_scores_json(const struct oa_completion *of, size_t input, int first)
+{
+    oa_context *c = of->server->context;
+    double sum = 0;
+    json_int_t count = 1;
+    json_t *tokens = json_array();
+    oa_json_append(c, tokens, json_null());
+    for (size_t w = 0; w < of->windows[input]; w++) {
+        const struct oa_token_scores *s = &of->choice[first + (int)w].scores;
+        for (size_t i = 1; i < s->count; i++, count++) {
+            sum += s->token[i].log_p;
+            oa_json_append(c, tokens, oa_json_number(s->token[i].log_p));
+        }
     }
-    oa_clear_error(s->context);
-    return true;
+    return json_pack("{s:I, s:o, s:I, s:o}", "index", (json_int_t)input, "log_p",
+                     oa_json_number(sum), "tokens", count, "token_logprobs", tokens);
+}
+
+json_t *oa_score_reply_json(const struct oa_completion *of)
+{
+    oa_context *c = of->server->context;
+    json_t *data = json_array();
+    int first = 0;
+    for (size_t i = 0; first < of->choices; first += (int)of->windows[i++])
+        oa_json_append(c, data, text_scores_json(of, i, first));
+    return json_pack("{s:s, s:s, s:o}", "object", "list", "model", of->request.model->name, "data",
+                     data);
 }

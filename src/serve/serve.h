@@ -27,6 +27,8 @@ struct oa_served_model { /* all borrowed */
     struct oa_writable *writable; /* NULL: it writes no text token by token */
     int32_t end;                  /* that answers have at their end; −1: none */
     double *row;                  /* [vocabulary] scratch */
+    bool decodes;                 /* token by token */
+    size_t state_bytes;           /* of a sequence as long as the context */
 };
 
 struct oa_serve_settings {

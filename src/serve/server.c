@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+enum { LEAST_PREFIX_BYTES = 64 << 20 };
 static const double PATIENCE = 10; /* seconds for clients to take their answers at the end */
 
 /* ---- opening ---- */
@@ -25,6 +26,8 @@ static enum oa_error open_served(oa_context *c, struct oa_served_model *m)
     const struct oa_task *task = oa_task_find(m->options->data_task);
     oa_tape_init(&m->steps, m->model->device);
     m->end = served_end(m);
+    m->decodes = oa_model_check_decoding(m->model) == OA_OK;
+    oa_clear_error(c);
     bool aligned = task && task->answer == OA_ANSWER_TOKENS && task->layout && m->end < 0;
     if (!oa_is_language_model(&m->model->form) || aligned)
         return OA_OK;
@@ -53,12 +56,19 @@ static enum oa_error open_server(struct oa_server *s, const struct oa_serve_sett
                                            .body = how->body,
                                            .timeout = how->timeout,
                                            .known = oa_route_known };
-    long vocabulary = 1;
+    long vocabulary = 1, most = 0;
     for (int i = 0; i < s->models; i++) {
-        OA_TRY(open_served(s->context, &s->model[i]));
-        vocabulary = oa_max(vocabulary, s->model[i].model->vocabulary);
+        struct oa_served_model *m = &s->model[i];
+        OA_TRY(open_served(s->context, m));
+        vocabulary = oa_max(vocabulary, m->model->vocabulary);
+        if (m->writable && m->decodes)
+            OA_TRY(oa_decoding_most_bytes(m->model, &m->state_bytes));
+        most = oa_max(most, (long)m->state_bytes);
     }
-    OA_TRY(oa_slots_open(s->context, how->sequences, vocabulary, &s->slots));
+    s->slot_bytes = how->sequences * most;
+    s->prefix_bytes = oa_max(LEAST_PREFIX_BYTES, oa_max(1, how->sequences / 4) * most);
+    OA_TRY(oa_slots_open(s->context, how->sequences, vocabulary, (size_t)s->prefix_bytes,
+                         &s->slots));
     return oa_http_open(s->context, &http, &s->http);
 }
 
@@ -78,7 +88,6 @@ static void serve_until_stopped(struct oa_server *s)
     while (!oa_stop_pending(s->context)) {
         take_requests(s, busy ? 0 : 0.1);
         busy = oa_completions_step(s);
-        busy |= oa_score_step(s);
         if (oa_clock() - expired > 1) {
             oa_http_expire(s->http);
             expired = oa_clock();
@@ -94,7 +103,6 @@ static void finish_requests(struct oa_server *s)
     for (double since = oa_clock(); busy || oa_clock() - since < PATIENCE;) {
         take_requests(s, busy ? 0 : 0.02);
         busy = oa_completions_step(s);
-        busy |= oa_score_step(s);
         if (busy)
             since = oa_clock();
         else if (oa_http_end_if_idle(s->http))

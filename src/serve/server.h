@@ -22,8 +22,8 @@ struct oa_server {
     int models;
     struct oa_http *http;
     struct oa_slots slots;
+    long slot_bytes, prefix_bytes;     /* most that states of slots and stored prefixes take */
     struct oa_completion *completions; /* under way, oldest first */
-    struct oa_score_job *scorings;     /* requests for scores, whose turn is next first */
     unsigned long long made;           /* completions so far, for their ids */
     double started;                    /* time of the day */
     struct oa_serve_counts counts;
@@ -65,8 +65,6 @@ bool oa_completions_step(struct oa_server *s);
 
 /* ---- score_route.c ---- */
 void oa_score_begin(struct oa_server *s, struct oa_exchange *x, json_t *request);
-/* A window of one text; false: there was none. */
-bool oa_score_step(struct oa_server *s);
 
 /* ---- other routes ---- */
 void oa_answer_tokenize(struct oa_server *s, struct oa_exchange *x, json_t *request);

@@ -4,9 +4,11 @@
 
 #include "serve/completion.h"
 
-enum oa_error oa_slots_open(oa_context *c, int count, long vocabulary, struct oa_slots *out)
+enum oa_error oa_slots_open(oa_context *c, int count, long vocabulary, size_t prefix_bytes,
+                            struct oa_slots *out)
 {
     *out = (struct oa_slots){ .context = c, .count = count };
+    oa_prefixes_open(c, prefix_bytes, &out->prefixes);
     out->slot = oa_alloc(c, (size_t)count * sizeof *out->slot);
     out->logits = oa_alloc(c, (size_t)count * (size_t)vocabulary * sizeof *out->logits);
     return out->slot && out->logits ? OA_OK : OA_NO_MEMORY;
@@ -16,6 +18,7 @@ void oa_slots_close(struct oa_slots *s)
 {
     for (int i = 0; s->slot && i < s->count; i++)
         oa_decoding_close(&s->slot[i].decoding);
+    oa_prefixes_close(&s->prefixes);
     oa_free(s->slot);
     oa_free(s->logits);
     *s = (struct oa_slots){ 0 };
@@ -26,6 +29,7 @@ void oa_slots_add(struct oa_slots *s, struct oa_choice *choice)
     choice->next = NULL;
     *(s->last ? &s->last->next : &s->first) = choice;
     s->last = choice;
+    choice->of->waiting++;
 }
 
 void oa_slots_remove(struct oa_slots *s, struct oa_choice *choice)
@@ -39,6 +43,7 @@ void oa_slots_remove(struct oa_slots *s, struct oa_choice *choice)
             *(before ? &before->next : &s->first) = c->next;
             if (s->last == c)
                 s->last = before;
+            choice->of->waiting--;
             return;
         }
 }
@@ -52,40 +57,65 @@ void oa_slots_load(const struct oa_slots *s, int *running, int *waiting)
         ++*waiting;
 }
 
-/* ---- a step ---- */
+/* ---- slots are taken ---- */
 
-static enum oa_error open_slot(struct oa_slot *slot, struct oa_served_model *m)
+static enum oa_error open_decoding(struct oa_slot *slot, struct oa_served_model *m)
 {
-    if (slot->model == m) {
+    if (slot->model == m && m->decodes) {
         oa_decoding_reset(&slot->decoding);
         return OA_OK;
     }
     oa_decoding_close(&slot->decoding);
     slot->model = NULL;
-    OA_TRY(oa_decoding_open(m->model, &slot->decoding));
+    if (m->decodes)
+        OA_TRY(oa_decoding_open(m->model, &slot->decoding));
     slot->model = m;
     return OA_OK;
 }
 
+static enum oa_error begin_slot(struct oa_slots *s, struct oa_slot *slot, struct oa_choice *choice)
+{
+    slot->read = 0;
+    OA_TRY(open_decoding(slot, choice->of->request.model));
+    if (slot->model->decodes)
+        OA_TRY(oa_prefixes_start(&s->prefixes, choice, &slot->decoding, &slot->plan));
+    slot->read = slot->decoding.tokens;
+    if (!slot->read || !oa_choice_scores_prompt(choice))
+        OA_TRY(oa_choice_begin_scores(choice));
+    slot->choice = choice;
+    return OA_OK;
+}
+
+static bool is_reading(const struct oa_slot *slot)
+{
+    return slot->choice && slot->read < oa_choice_reads(slot->choice);
+}
+
+/* -1: it waits, as a sequence of the request reads its prompt. */
 static int running_of(const struct oa_slots *s, const struct oa_completion *of)
 {
     int running = 0;
-    for (int i = 0; i < s->count; i++)
-        running += s->slot[i].choice && s->slot[i].choice->of == of;
+    for (int i = 0; i < s->count; i++) {
+        if (!s->slot[i].choice || s->slot[i].choice->of != of)
+            continue;
+        if (is_reading(&s->slot[i]))
+            return -1;
+        running++;
+    }
     return running;
 }
 
 /* Of the request that has the fewest slots, the oldest on a tie: one that asks for much does not
- * keep out those that ask for little. */
+ * keep out those that ask for little. NULL: none can begin. */
 static struct oa_choice *next_waiting(const struct oa_slots *s)
 {
     struct oa_choice *best = NULL;
     const struct oa_completion *before = NULL;
     int fewest = s->count + 1;
     for (struct oa_choice *c = s->first; c; c = c->next) {
-        int running = c->of == before ? fewest : running_of(s, c->of);
+        int running = c->of == before ? -1 : running_of(s, c->of);
         before = c->of;
-        if (running < fewest) {
+        if (running >= 0 && running < fewest) {
             fewest = running;
             best = c;
         }
@@ -95,22 +125,17 @@ static struct oa_choice *next_waiting(const struct oa_slots *s)
 
 static void fill_slots(struct oa_slots *s)
 {
-    for (int i = 0; i < s->count && s->first; i++) {
+    for (int i = 0; i < s->count; i++) {
         if (s->slot[i].choice)
             continue;
         struct oa_choice *choice = next_waiting(s);
+        if (!choice)
+            return;
         oa_slots_remove(s, choice);
-        if (open_slot(&s->slot[i], choice->of->request.model) == OA_OK)
-            s->slot[i].choice = choice;
-        else
+        if (begin_slot(s, &s->slot[i], choice) != OA_OK)
             oa_choice_fail(choice);
         oa_clear_error(s->context);
     }
-}
-
-static bool is_reading(const struct oa_slot *slot)
-{
-    return slot->decoding.tokens < (long)slot->choice->prompt->count;
 }
 
 static void give_logits(struct oa_slot *slot, float *logits)
@@ -127,29 +152,92 @@ static void fail_slot(struct oa_slot *slot)
     slot->model = NULL;
 }
 
-static void read_prompt_chunk(struct oa_slots *s, struct oa_slot *slot)
+/* ---- prompts ---- */
+
+struct prompt_reading {
+    struct oa_choice *choice;
+    long end;      /* position after those that are read */
+    double *row;   /* [vocabulary] gets the logits of the last one */
+    float *logits; /* the same, or NULL */
+};
+
+/* The token after the last one is scored when the state before it has been stored. */
+static void read_row(void *argument, long position, const double *logits)
 {
-    const struct oa_ids *prompt = slot->choice->prompt;
-    long at = slot->decoding.tokens, rest = (long)prompt->count - at,
-         n = oa_min(OA_DECODING_CHUNK, rest);
-    enum oa_error e =
-        oa_decoding_read(&slot->decoding, prompt->id + at, n, n == rest ? s->logits : NULL);
-    if (e != OA_OK)
-        fail_slot(slot);
-    else if (n == rest)
-        give_logits(slot, s->logits);
-    oa_clear_error(s->context);
+    const struct prompt_reading *r = argument;
+    const struct oa_ids *prompt = r->choice->prompt;
+    long vocabulary = r->choice->of->request.model->model->vocabulary;
+    bool last = position + 1 == r->end;
+    if (!last && oa_choice_scores_prompt(r->choice))
+        (void)oa_token_scores_add(r->choice, prompt->id[position + 1], logits);
+    for (long i = 0; last && i < vocabulary; i++)
+        r->row[i] = logits[i];
+    for (long i = 0; last && r->logits && i < vocabulary; i++)
+        r->logits[i] = (float)logits[i];
 }
 
+/* n tokens; logits: of the next one, or NULL. */
+static enum oa_error read_tokens(struct oa_slots *s, struct oa_slot *slot, long n, float *logits)
+{
+    struct oa_choice *c = slot->choice;
+    struct oa_served_model *m = slot->model;
+    const int32_t *ids = c->prompt->id;
+    struct prompt_reading r = { c, slot->read + n, m->row, m->decodes ? NULL : logits };
+    bool scores = oa_choice_scores_prompt(c);
+    const struct oa_logits_visitor visitor = { read_row, &r, scores ? slot->read : r.end - 1 };
+    if (m->decodes)
+        OA_TRY(oa_decoding_read_chunk(&slot->decoding, ids + slot->read, n, logits,
+                                      scores ? &visitor : NULL));
+    else
+        OA_TRY(oa_model_visit_logits(m->tape, m->model, ids, n, &visitor));
+    slot->read += n;
+    if (m->decodes)
+        OA_TRY(oa_prefixes_offer(&s->prefixes, c, &slot->decoding, &slot->plan, m->row));
+    return scores && slot->read < (long)c->prompt->count
+               ? oa_token_scores_add(c, ids[slot->read], m->row)
+               : oa_status(s->context);
+}
+
+/* A chunk; returns the number of its tokens. */
+static long read_prompt(struct oa_slots *s, struct oa_slot *slot)
+{
+    struct oa_choice *c = slot->choice;
+    long rest = oa_choice_reads(c) - slot->read,
+         n = slot->model->decodes ? oa_min(OA_DECODING_CHUNK, rest) : rest;
+    bool wants_token = n == rest && c->of->request.max_tokens > 0;
+    if (read_tokens(s, slot, n, wants_token ? s->logits : NULL) != OA_OK)
+        fail_slot(slot);
+    else if (n == rest && oa_choice_end_prompt(c))
+        slot->choice = NULL;
+    else if (wants_token)
+        give_logits(slot, s->logits);
+    oa_clear_error(s->context);
+    return n;
+}
+
+/* The slot whose turn it is to read its prompt; NULL: none. */
+static struct oa_slot *next_reading(struct oa_slots *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        struct oa_slot *slot = &s->slot[s->turn];
+        s->turn = (s->turn + 1) % s->count;
+        if (is_reading(slot))
+            return slot;
+    }
+    return NULL;
+}
+
+/* ---- a step ---- */
+
 /* A token of every sequence of a model that has read its prompt. */
-static bool step_model(struct oa_slots *s, struct oa_served_model *m, const bool *reads)
+static bool step_model(struct oa_slots *s, struct oa_served_model *m)
 {
     struct oa_slot *row[OA_MOST_SEQUENCES];
     struct oa_decoding *decoding[OA_MOST_SEQUENCES];
     int32_t ids[OA_MOST_SEQUENCES];
     int rows = 0;
     for (int i = 0; i < s->count; i++)
-        if (s->slot[i].choice && s->slot[i].model == m && !reads[i]) {
+        if (s->slot[i].choice && s->slot[i].model == m && !is_reading(&s->slot[i])) {
             row[rows] = &s->slot[i];
             decoding[rows] = &s->slot[i].decoding;
             ids[rows++] = s->slot[i].choice->token;
@@ -177,16 +265,15 @@ static bool is_first_of_its_model(const struct oa_slots *s, int i)
 
 bool oa_slots_step(struct oa_slots *s)
 {
-    bool did = false, reads[OA_MOST_SEQUENCES];
+    bool did = false;
+    struct oa_slot *slot;
     fill_slots(s);
-    for (int i = 0; i < s->count; i++) {
-        reads[i] = s->slot[i].choice && is_reading(&s->slot[i]);
-        did |= reads[i];
-        if (reads[i])
-            read_prompt_chunk(s, &s->slot[i]);
+    for (long tokens = 0; tokens < OA_DECODING_CHUNK && (slot = next_reading(s)); fill_slots(s)) {
+        tokens += read_prompt(s, slot);
+        did = true;
     }
     for (int i = 0; i < s->count; i++)
         if (is_first_of_its_model(s, i))
-            did |= step_model(s, s->slot[i].model, reads);
+            did |= step_model(s, s->slot[i].model);
     return did;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Slots: the sequences that are decoded at the same time, each with the caches of its own. In a
- * step every sequence that still reads its prompt reads a chunk, alone, and all others of a model
- * get a token each in one pass (oa_decodings_read). Chunks begin at multiples of their length, so
- * a sequence is computed as it is alone. */
+ * step those that still read their prompt take turns until OA_DECODING_CHUNK tokens are read, one
+ * of each request at a time, and all others of a model get a token each in one pass
+ * (oa_decodings_read). A prompt is read alone, in chunks that begin at multiples of their length,
+ * or from a stored beginning of it on (prefixes.h), so a sequence is computed as it is alone. A
+ * model that cannot decode token by token reads its prompt in one pass. */
 #ifndef ORTHANT_SERVE_SLOTS_H
 #define ORTHANT_SERVE_SLOTS_H
 
-#include "serve/serve.h"
+#include "serve/prefixes.h"
 
 enum { OA_MOST_SEQUENCES = 256 };
 struct oa_choice;
@@ -15,6 +17,8 @@ struct oa_slot {
     struct oa_served_model *model; /* whose decoding it is; NULL: none yet */
     struct oa_decoding decoding;
     struct oa_choice *choice; /* NULL: free */
+    long read;                /* tokens of its prompt */
+    struct oa_prefix_plan plan;
 };
 
 struct oa_slots {
@@ -23,10 +27,14 @@ struct oa_slots {
     struct oa_slot *slot;           /* [count] */
     struct oa_choice *first, *last; /* waiting for a slot */
     float *logits;                  /* [count, vocabulary], of the largest vocabulary */
-    double steps, rows;             /* passes over several sequences, and their rows */
+    int turn;                       /* slot that reads next */
+    struct oa_prefixes prefixes;
+    double steps, rows; /* passes over several sequences, and their rows */
 };
 
-enum oa_error oa_slots_open(oa_context *c, int count, long vocabulary, struct oa_slots *out);
+/* prefix_bytes: most that stored beginnings of prompts take. */
+enum oa_error oa_slots_open(oa_context *c, int count, long vocabulary, size_t prefix_bytes,
+                            struct oa_slots *out);
 void oa_slots_close(struct oa_slots *s);                            /* also after an error */
 void oa_slots_add(struct oa_slots *s, struct oa_choice *choice);    /* waits for a slot */
 void oa_slots_remove(struct oa_slots *s, struct oa_choice *choice); /* wherever it is */

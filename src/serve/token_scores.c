@@ -43,18 +43,15 @@ static enum oa_error set_log_p(const struct oa_completion_request *r, const doub
     long vocabulary = r->model->model->vocabulary;
     int most = (int)oa_min(r->tops, vocabulary);
     const struct oa_log_sum sum = oa_log_sum_of(logits, vocabulary);
-    bool among = false;
     t->log_p = -oa_token_nats(&sum, logits[t->id]);
-    t->top = oa_alloc(r->model->model->context, ((size_t)most + 1) * sizeof *t->top);
+    if (most <= 0)
+        return OA_OK;
+    t->top = oa_alloc(r->model->model->context, (size_t)most * sizeof *t->top);
     if (!t->top)
         return OA_NO_MEMORY;
-    t->tops = most ? find_tops(logits, vocabulary, most, t->top) : 0;
-    for (int i = 0; i < t->tops; i++) {
-        among |= t->top[i].id == t->id;
+    t->tops = find_tops(logits, vocabulary, most, t->top);
+    for (int i = 0; i < t->tops; i++)
         t->top[i].log_p = -oa_token_nats(&sum, t->top[i].log_p);
-    }
-    if (!among)
-        t->top[t->tops++] = (struct oa_top_token){ t->id, t->log_p };
     return OA_OK;
 }
 
@@ -76,47 +73,71 @@ enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double 
 {
     const struct oa_completion_request *r = &c->of->request;
     oa_context *context = r->model->model->context;
-    struct oa_token_score *t = new_score(context, &c->scores);
+    struct oa_token_scores *s = &c->scores;
+    struct oa_token_score *t = new_score(context, s);
     struct oa_text text;
     size_t length;
     if (!t)
         return OA_NO_MEMORY;
-    *t = (struct oa_token_score){ .id = id, .first = !logits, .offset = c->characters };
+    *t = (struct oa_token_score){ .id = id, .first = !logits, .offset = s->characters };
     if (logits)
         OA_TRY(set_log_p(r, logits, t));
-    c->scores.count++;
+    s->count++;
+    if (r->scores)
+        return OA_OK;
     const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, id, &length);
     oa_text_init(&text, context);
-    oa_characters_add(&c->counted, bytes, length, &text);
-    c->characters += oa_count_characters(text.s, text.length);
+    oa_characters_add(&s->counted, bytes, length, &text);
+    s->characters += oa_count_characters(text.s, text.length);
     oa_text_free(&text);
     return oa_status(context);
 }
 
-/* ---- prompts ---- */
-
-struct scored_prompt {
-    struct oa_completion *of;
-    const struct oa_ids *ids;
-    int first; /* choice */
-};
-
-static void score_prompt_token(void *argument, long position, const double *logits)
+enum oa_error oa_token_scores_copy(oa_context *c, const struct oa_token_scores *from, size_t count,
+                                   long tops, struct oa_token_scores *to)
 {
-    const struct scored_prompt *p = argument;
-    for (long i = 0; i < p->of->request.n; i++)
-        (void)oa_token_scores_add(&p->of->choice[p->first + i], p->ids->id[position + 1], logits);
+    for (size_t i = 0; i < count; i++) {
+        struct oa_token_score *t = new_score(c, to);
+        if (!t)
+            return OA_NO_MEMORY;
+        *t = from->token[i];
+        t->tops = (int)oa_min(t->tops, oa_max(tops, 0));
+        t->top = t->tops ? oa_alloc(c, (size_t)t->tops * sizeof *t->top) : NULL;
+        if (t->tops && !t->top)
+            return OA_NO_MEMORY;
+        for (int k = 0; k < t->tops; k++)
+            t->top[k] = from->token[i].top[k];
+        to->count++;
+    }
+    to->counted = from->counted;
+    to->characters = from->characters;
+    return OA_OK;
 }
 
-enum oa_error oa_completion_score_prompt(struct oa_completion *of, int prompt)
+size_t oa_token_scores_bytes(const struct oa_token_scores *s)
 {
-    struct oa_completion_request *r = &of->request;
-    struct scored_prompt p = { of, &r->prompt[prompt], prompt * (int)r->n };
-    for (long i = 0; i < r->n; i++)
-        OA_TRY(oa_token_scores_add(&of->choice[p.first + i], p.ids->id[0], NULL));
-    if (p.ids->count == 1)
+    size_t sum = s->room * sizeof *s->token;
+    for (size_t i = 0; i < s->count; i++)
+        sum += (size_t)s->token[i].tops * sizeof *s->token[i].top;
+    return sum;
+}
+
+/* ---- prompts ---- */
+
+bool oa_choice_scores_prompt(const struct oa_choice *c)
+{
+    const struct oa_completion_request *r = &c->of->request;
+    return r->scores || (r->echo && r->tops >= 0 && c->index % r->n == 0);
+}
+
+enum oa_error oa_choice_begin_scores(struct oa_choice *c)
+{
+    const struct oa_completion_request *r = &c->of->request;
+    const struct oa_choice *first = c - c->index % r->n;
+    if (oa_choice_scores_prompt(c))
+        return oa_token_scores_add(c, c->prompt->id[0], NULL);
+    if (!r->echo || r->tops < 0)
         return OA_OK;
-    OA_TRY(oa_model_visit_logits(r->model->tape, r->model->model, p.ids->id, (long)p.ids->count - 1,
-                                 &(struct oa_logits_visitor){ score_prompt_token, &p, 0 }));
-    return oa_status(r->model->model->context);
+    return oa_token_scores_copy(c->of->server->context, &first->scores, c->prompt->count, r->tops,
+                                &c->scores);
 }

@@ -79,6 +79,14 @@ double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s
     return sum;
 }
 
+size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s)
+{
+    size_t sum = 0;
+    for (int g = 0; g < l->groups; g++)
+        sum += oa_state_bytes(&s[g]);
+    return sum;
+}
+
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in)
 {
     const struct oa_state *s = in->rows ? in->rows[0].state : in->state;
