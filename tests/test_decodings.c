@@ -540,6 +540,117 @@ static void sequences_of_any_length_have_the_bits_of_one_alone(void **state)
     }
 }
 
+/* ---- texts that begin alike ---- */
+
+enum { SHARED = 2 * OA_DECODING_CHUNK, LONG = SHARED + 37 };
+
+struct read_rows {
+    long first;
+    float *logits; /* [LONG - SHARED, VOCABULARY] */
+    double *whole; /* the same, or NULL */
+};
+
+static void take_row(void *argument, long position, const double *logits)
+{
+    const struct read_rows *r = argument;
+    for (long i = 0; position >= r->first && i < VOCABULARY; i++) {
+        if (r->whole)
+            r->whole[(position - r->first) * VOCABULARY + i] = logits[i];
+        else
+            r->logits[(position - r->first) * VOCABULARY + i] = (float)logits[i];
+    }
+}
+
+/* Reads ids[d->tokens … LONG - 1]; logits of those from SHARED on. */
+static void read_chunks(struct oa_decoding *d, const int32_t *ids, float *logits)
+{
+    struct read_rows rows = { SHARED, logits, NULL };
+    const struct oa_logits_visitor visitor = { take_row, &rows, 0 };
+    while (d->tokens < LONG) {
+        long n = oa_min(OA_DECODING_CHUNK, LONG - d->tokens);
+        assert_int_equal(oa_decoding_read_chunk(d, ids + d->tokens, n, NULL, &visitor), OA_OK);
+    }
+}
+
+/* A text that goes on from a copy of the states that another one had after the chunks they share,
+ * in memory that is new and in memory that a longer text had used; against the text alone, to the
+ * bit, and against a pass over all of it. */
+static void check_shared_beginning(struct oa_model *m, const char *name, double tolerance)
+{
+    static float alone[(LONG - SHARED) * VOCABULARY], reused[(LONG - SHARED) * VOCABULARY];
+    static double whole[(LONG - SHARED) * VOCABULARY];
+    static int32_t one[LONG], other[LONG];
+    struct oa_decoding d[3];
+    oa_tape t;
+    for (int i = 0; i < LONG; i++) {
+        other[i] = (int32_t)(i * 7919L % VOCABULARY);
+        one[i] = i < SHARED ? other[i] : (int32_t)(i * 104729L % VOCABULARY);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(oa_decoding_open(m, &d[i]), OA_OK);
+    read_chunks(&d[0], one, alone);
+    oa_decoding_reset(&d[0]);
+    read_chunks(&d[1], other, reused);
+    oa_decoding_reset(&d[1]);
+    assert_int_equal(oa_decoding_read(&d[0], other, SHARED, NULL), OA_OK);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(oa_decoding_copy(&d[0], &d[i]), OA_OK);
+        read_chunks(&d[i], one, reused);
+        if (memcmp(alone, reused, sizeof alone) != 0)
+            fail_msg("%s: a text has other bits after a copy of its beginning", name);
+    }
+    struct read_rows rows = { SHARED, NULL, whole };
+    oa_tape_init(&t, m->device);
+    assert_int_equal(oa_model_visit_logits(&t, m, one, LONG,
+                                           &(struct oa_logits_visitor){ take_row, &rows, SHARED }),
+                     OA_OK);
+    for (int i = 0; i < (LONG - SHARED) * VOCABULARY; i++)
+        if (!(fabs((double)alone[i] - whole[i]) <= tolerance * (1 + fabs(whole[i]))))
+            fail_msg("%s: %.9g where the whole has %.9g", name, (double)alone[i], whole[i]);
+    oa_tape_free(&t);
+    for (int i = 0; i < 3; i++)
+        oa_decoding_close(&d[i]);
+}
+
+static void texts_go_on_from_a_shared_beginning(void **state)
+{
+    static const char *const texts[] = { "softmax",
+                                         "linear",
+                                         "local(window=40)",
+                                         "pattern(previous):1 | orthogonal:3",
+                                         "longformer(window=16) ; bigbird",
+                                         "deltanet ; softmax(kv=2)" };
+    static const char *const positions[] = { "learned", "rotary" };
+    static const struct {
+        enum oa_precision precision;
+        double tolerance;
+    } how[] = { { OA_PRECISION_F64, 1e-6 },
+                { OA_PRECISION_F32, 1e-4 },
+                { OA_PRECISION_BF16, 0.1 } };
+    (void)state;
+    for (size_t i = 0; i < 6 * sizeof texts / sizeof *texts; i++) {
+        struct oa_options o;
+        struct oa_device *device;
+        struct oa_model *m;
+        oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 + (int)(i % 2) });
+        const struct oa_model_form form = oa_language_model_form(VOCABULARY);
+        oa_options_default(&o);
+        snprintf(o.model_attention, sizeof o.model_attention, "%s", texts[i / 6]);
+        o.model_position = (enum oa_position)oa_option_choice("model.position", positions[i % 2]);
+        o.model_layers = 2;
+        o.model_width = 64;
+        o.model_heads = 4;
+        o.model_context = LONG + 5;
+        oa_device_open(c, how[i % 3].precision, false, &device);
+        oa_model_open(device, &o, &form, false, &m);
+        assert_ok(c, texts[i / 6]);
+        check_shared_beginning(m, texts[i / 6], how[i % 3].tolerance);
+        oa_model_close(m);
+        oa_device_close(device);
+        oa_close(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +658,7 @@ int main(void)
         cmocka_unit_test(rows_have_the_bits_of_one_alone),
         cmocka_unit_test(rows_equal_one_decoding),
         cmocka_unit_test(sequences_of_any_length_have_the_bits_of_one_alone),
+        cmocka_unit_test(texts_go_on_from_a_shared_beginning),
         cmocka_unit_test(new_weights_are_read),
         cmocka_unit_test(redrawn_weights_are_packed_again),
         cmocka_unit_test(selected_rows_continue),
