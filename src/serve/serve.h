@@ -42,7 +42,8 @@ struct oa_serve_settings {
 };
 
 /* Serves until a stop is requested, answers what was accepted until then, and returns
- * OA_INTERRUPTED. ready: called with the address when clients can connect. */
+ * OA_INTERRUPTED. ready: called with the address when clients can connect. Before that a message
+ * has the memory that sequences can take. */
 enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int models,
                               const struct oa_serve_settings *s,
                               void (*ready)(void *argument, const char *address), void *argument);

@@ -6,9 +6,10 @@
 #include "serve/completion.h"
 #include "tasks/tasks.h"
 
+#include <math.h>
 #include <time.h>
 
-enum { LEAST_PREFIX_BYTES = 64 << 20 };
+enum { MIB = 1 << 20, LEAST_PREFIX_BYTES = 64 * MIB };
 static const double PATIENCE = 10; /* seconds for clients to take their answers at the end */
 
 /* ---- opening ---- */
@@ -67,8 +68,8 @@ static enum oa_error open_server(struct oa_server *s, const struct oa_serve_sett
     }
     s->slot_bytes = how->sequences * most;
     s->prefix_bytes = oa_max(LEAST_PREFIX_BYTES, oa_max(1, how->sequences / 4) * most);
-    OA_TRY(oa_slots_open(s->context, how->sequences, vocabulary, (size_t)s->prefix_bytes,
-                         &s->slots));
+    OA_TRY(
+        oa_slots_open(s->context, how->sequences, vocabulary, (size_t)s->prefix_bytes, &s->slots));
     return oa_http_open(s->context, &http, &s->http);
 }
 
@@ -118,6 +119,12 @@ enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int 
     s.started = (double)time(NULL);
     enum oa_error e = open_server(&s, how);
     if (e == OA_OK) {
+        if (s.slot_bytes)
+            oa_log(c, 0,
+                   "states of %d sequences take at most %.0f MiB, stored beginnings of prompts "
+                   "%.0f MiB",
+                   how->sequences, ceil((double)s.slot_bytes / MIB),
+                   ceil((double)s.prefix_bytes / MIB));
         ready(argument, oa_http_address(s.http));
         oa_context_defer_stop(c, true);
         serve_until_stopped(&s);
