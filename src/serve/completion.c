@@ -28,7 +28,7 @@ static void free_completion(struct oa_completion *of)
     oa_free(of);
 }
 
-static enum oa_error open_choices(struct oa_completion *of)
+static enum oa_error open_completion_choices(struct oa_completion *of)
 {
     struct oa_completion_request *r = &of->request;
     oa_context *c = of->server->context;
@@ -63,7 +63,7 @@ struct oa_completion *oa_completion_open(struct oa_server *s, struct oa_exchange
                                       .created = (double)time(NULL) };
         *request = (struct oa_completion_request){ 0 };
     }
-    if (!of || open_choices(of) != OA_OK) {
+    if (!of || open_completion_choices(of) != OA_OK) {
         oa_reply_failure(s, x);
         if (of)
             free_completion(of);

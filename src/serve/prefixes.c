@@ -60,8 +60,8 @@ static long common_tokens(const struct oa_ids *a, const struct oa_ids *b)
     return n;
 }
 
-static enum oa_error add_ids(oa_context *c, const struct oa_ids *from, long count,
-                             struct oa_ids *to)
+static enum oa_error copy_prefix_ids(oa_context *c, const struct oa_ids *from, long count,
+                                     struct oa_ids *to)
 {
     oa_ids_init(to, c);
     for (long i = 0; i < count; i++)
@@ -87,7 +87,7 @@ static enum oa_error plan_storing(struct oa_prefixes *p, const struct oa_choice 
     p->next = (p->next + 1) % OA_RECENT_TEXTS;
     oa_ids_free(&recent->ids);
     recent->model = m;
-    return add_ids(p->context, c->prompt, most, &recent->ids);
+    return copy_prefix_ids(p->context, c->prompt, most, &recent->ids);
 }
 
 /* Whether the choice can go on from there. */
@@ -138,7 +138,7 @@ static enum oa_error fill_prefix(oa_context *c, const struct oa_choice *choice,
     const struct oa_completion_request *r = &choice->of->request;
     size_t row = (size_t)r->model->model->vocabulary * sizeof *logits;
     x->model = r->model;
-    OA_TRY(add_ids(c, choice->prompt, from->tokens, &x->ids));
+    OA_TRY(copy_prefix_ids(c, choice->prompt, from->tokens, &x->ids));
     OA_TRY(oa_decoding_open(from->model, &x->decoding));
     OA_TRY(oa_decoding_copy(from, &x->decoding));
     x->bytes = oa_decoding_bytes(&x->decoding) + x->ids.capacity * sizeof *x->ids.id;
