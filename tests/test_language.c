@@ -637,6 +637,52 @@ static void any_bytes_are_parsed_or_refused(void **state)
     }
 }
 
+/* ---- the same function ---- */
+
+static const struct {
+    const char *one, *other;
+    bool same;
+} pairs[] = {
+    { "softmax(init=haar)", "softmax", true },
+    { "softmax(init=haar)", "softmax(init=slice, qk=learned)", true },
+    { "softmax(init=haar)", "orthogonal", false },
+    { "softmax(init=haar, kv=1)", "softmax", false },
+    { "softmax(init=haar, kv=1)", "mqa", true },
+    { "local(window=128, init=haar)", "local", true },
+    { "local(window=127)", "local(window=126)", false },
+    { "random(init=normal, sigma=0.3)", "random", true },
+    { "random(frozen, init=normal, sigma=0.3)", "random(frozen)", false },
+    { "random(frozen, init=normal)", "random(frozen, init=normal, sigma=0)", false },
+    { "gaussian(sigma=2)", "gaussian", false },
+    { "random(init=normal) + softmax", "random + softmax(init=haar)", true },
+    { "random(init=normal) + softmax", "random + softmax", true },
+    { "random + softmax", "random + dense", false },
+    { "mix(random, softmax, alpha=fixed, weights=1/2)",
+      "mix(random, softmax, alpha=fixed, weights=1/3)", false },
+    { "softmax:1 | softmax(init=haar):3", "softmax:1 | softmax:3", true },
+    { "softmax:1 | softmax:3", "softmax:2 | softmax:2", false },
+    { "softmax:1 | softmax", "softmax", false },
+    { "softmax ; softmax(init=haar)", "softmax", true },
+    { "softmax ; local", "softmax ; local ; softmax ; local", true },
+    { "softmax ; local", "local ; softmax", false },
+    { "softmax ; local", "softmax ; local ; softmax", false },
+};
+
+static void initial_values_are_no_other_function(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct oa_spec one, other;
+        assert_int_equal(oa_spec_parse(context, pairs[i].one, &one), OA_OK);
+        assert_int_equal(oa_spec_parse(context, pairs[i].other, &other), OA_OK);
+        if (oa_spec_same_function(&one, &other) != pairs[i].same ||
+            oa_spec_same_function(&other, &one) != pairs[i].same)
+            fail_msg("\"%s\" and \"%s\"", pairs[i].one, pairs[i].other);
+        oa_spec_free(&one);
+        oa_spec_free(&other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -650,6 +696,7 @@ int main(void)
         cmocka_unit_test(heads_are_shared),
         cmocka_unit_test(values_and_defaults),
         cmocka_unit_test(choices_are_whole_words),
+        cmocka_unit_test(initial_values_are_no_other_function),
         cmocka_unit_test(any_bytes_are_parsed_or_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

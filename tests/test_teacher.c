@@ -473,6 +473,8 @@ static void teacher_refusals(void **state)
     (void)state;
     struct oa_options o = student("softmax", "attention", 1);
     expect_refusal(&o, "every layer has the attention of the teacher");
+    o = student("softmax(init=haar) ; softmax", "attention", 1);
+    expect_refusal(&o, "every layer has the attention of the teacher");
     o = student("hedgehog", "attention", 1);
     o.model_layers = 2;
     expect_refusal(&o, "model.layers is 3 in the teacher and 2 here");

@@ -187,6 +187,16 @@ bool oa_atom_is(const struct oa_atom *a, const char *key, const char *word); /* 
 int oa_atom_reals(const struct oa_atom *a, const char *key, double *out, int room);
 void oa_atom_print(const struct oa_atom *a, struct oa_text *out); /* canonical form */
 
+/* language_same.c: whether two attentions compute the same function of the same parameters, which
+ * options of initial values do not change. Groups of other sizes count as another function. */
+bool oa_atom_same_function(const struct oa_atom *a, const struct oa_atom *b);
+bool oa_layer_same_function(const struct oa_layer_spec *a, const struct oa_layer_spec *b);
+/* Layer by layer, where one has the other's layers several times. */
+bool oa_spec_same_function(const struct oa_spec *a, const struct oa_spec *b);
+bool oa_stacks_same_function(const struct oa_stack_specs *a, const struct oa_stack_specs *b);
+/* Whether the value of option i makes it another function than its default. */
+bool oa_atom_value_matters(const struct oa_atom *a, int i);
+
 /* capabilities.c */
 unsigned oa_atom_capabilities(const struct oa_atom *a); /* enum oa_capability */
 /* If the mode is impossible with these options, writes why and returns true. */

@@ -36,7 +36,7 @@ static bool read_layer(const struct oa_options *o, const struct oa_layer_spec *l
     for (int i = 0; a->mechanism->arguments[i].key; i++) {
         const char *key = a->mechanism->arguments[i].key;
         bool read = strcmp(key, "kv") == 0 || (local && strcmp(key, "window") == 0);
-        if (!read && a->value[i].given)
+        if (!read && oa_atom_value_matters(a, i))
             return false;
     }
     *keys = oa_atom_int(a, "kv", o->model_heads);
@@ -63,8 +63,7 @@ static bool read_attention(struct oa_exported *x)
 }
 
 /* Of an encoder-decoder: softmax in all stacks, without relative positions or with those of T5. */
-static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_model *m,
-                                     const char *attention)
+static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_model *m)
 {
     const struct oa_group *first = m->encoder.block[0].attention.group;
     char wanted[128] = "softmax", whole[320];
@@ -79,12 +78,11 @@ static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_mode
     const char *const spellings[] = { wanted, whole };
     bool same = false;
     for (int i = 0; i < 2 && !same; i++) {
-        char *canonical;
-        if (oa_stacks_canonical(m->context, spellings[i], oa_form_stacks(&m->form), &canonical) !=
-            OA_OK)
-            return false;
-        same = strcmp(canonical, attention) == 0;
-        oa_free(canonical);
+        struct oa_stack_specs read;
+        same =
+            oa_stacks_parse(m->context, spellings[i], oa_form_stacks(&m->form), &read) == OA_OK &&
+            oa_stacks_same_function(&read, &m->attention);
+        oa_stacks_free(&read);
     }
     return same;
 }
@@ -117,11 +115,9 @@ static const char *in_the_way_of_all(const struct oa_options *o, bool both)
 
 static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct oa_exported *x)
 {
-    struct oa_text attention, why;
+    struct oa_text why;
     const struct oa_model_family *f;
-    oa_text_init(&attention, c);
     oa_text_init(&why, c);
-    oa_stacks_print(&m->attention, &attention);
     bool both = m->form.encoder && m->form.decoder, encoder = m->form.encoder && !both;
     x->attention = &m->attention.spec[encoder ? OA_STACK_ENCODER : OA_STACK_DECODER];
     const char *all = encoder || both ? NULL : in_the_way_of_decoders(x->options);
@@ -134,8 +130,7 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
                 "architecture %s with output %s%s",
                 oa_architecture_name(&m->form), oa_output_name(m->form.output),
                 m->form.patch ? ", and reads images" : "");
-    else if (both ? !read_attention_of_stacks(x, m, attention.s ? attention.s : "")
-                  : !read_attention(x))
+    else if (both ? !read_attention_of_stacks(x, m) : !read_attention(x))
         oa_text_printf(&why, "transformers has no class for this model.attention");
     else if (all)
         oa_text_printf(&why, "no family that is exported has this %s", all);
@@ -158,7 +153,6 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
                    : encoder && !x->family->encoder      ? "OrthantForMaskedLM"
                    : both && !x->family->encoder_decoder ? "OrthantForConditionalGeneration"
                                                          : x->family->class;
-    oa_text_free(&attention);
     oa_text_free(&why);
     return oa_status(c);
 }

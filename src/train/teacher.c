@@ -88,18 +88,10 @@ static enum oa_error teacher_check_pair(const struct oa_teacher *k)
 
 /* ---- layers ---- */
 
-static bool same_attention(oa_context *c, const struct oa_spec *a, const struct oa_spec *b,
-                           long layer)
+/* Both are used in turn by the layers of a model. */
+static bool same_attention(const struct oa_spec *a, const struct oa_spec *b, long layer)
 {
-    struct oa_text one, other;
-    oa_text_init(&one, c);
-    oa_text_init(&other, c);
-    oa_spec_print(&(struct oa_spec){ &a->layer[layer % a->layers], 1 }, &one);
-    oa_spec_print(&(struct oa_spec){ &b->layer[layer % b->layers], 1 }, &other);
-    bool same = one.s && other.s && strcmp(one.s, other.s) == 0;
-    oa_text_free(&one);
-    oa_text_free(&other);
-    return same;
+    return oa_layer_same_function(&a->layer[layer % a->layers], &b->layer[layer % b->layers]);
 }
 
 static enum oa_error find_replaced(struct oa_teacher *k)
@@ -110,7 +102,7 @@ static enum oa_error find_replaced(struct oa_teacher *k)
     if (!k->replaced)
         return OA_NO_MEMORY;
     for (long i = 0; i < ours->shape.layers; i++) {
-        k->replaced[i] = !same_attention(c, ours->shape.attention, theirs->shape.attention, i);
+        k->replaced[i] = !same_attention(ours->shape.attention, theirs->shape.attention, i);
         k->replacements += k->replaced[i];
     }
     if (k->replacements)
@@ -141,7 +133,7 @@ static enum oa_error name_replaced_layers(oa_context *c, struct oa_options *o,
     if (e == OA_OK)
         e = oa_stacks_parse(c, theirs.model_attention, oa_form_stacks(&other), &b);
     for (long i = 0; e == OA_OK && i < o->model_layers; i++)
-        if (!same_attention(c, &a.spec[role], &b.spec[role], i))
+        if (!same_attention(&a.spec[role], &b.spec[role], i))
             oa_text_printf(&names, "%s*.%ld.attention.*", names.length ? "," : "", i);
     if (e == OA_OK)
         e = oa_options_set(c, o, "train.only", names.length ? names.s : "");

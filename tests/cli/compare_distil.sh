@@ -18,6 +18,11 @@ done
 expect 0 eval c/runs/attention-02/seed-2/attention --json
 cp out eval.json
 
+# Other initial values are no other attention: nothing is to be learned from the teacher's layers.
+expect 0 compare $learn --init run --distil.teacher run --attention 'softmax(init=haar)' --attention hedgehog --seeds 1 --out h
+[ ! -e h/runs/attention-01/seed-1/attention ] || fail "softmax(init=haar) learned its own outputs"
+[ -e h/runs/attention-02/seed-1/attention ] || fail "hedgehog learned nothing of the layers"
+
 # Killed once in each stage of a run.
 for log in attention/log.jsonl log.jsonl; do
     "$orthant" compare $compared --train.log_every 10 --train.checkpoint_every 1 --compare.jobs 1 --out e >out 2>err &

@@ -71,6 +71,9 @@ says out '"type": "gpt2"'
 for file in config.json model.safetensors tokenizer.json tokenizer_config.json README.md; do
     [ -s hf/$file ] || fail "hf/$file is missing"
 done
+expect 0 train --config tiny.yaml --quiet --attention 'softmax(init=haar) ; softmax' --out haar # of the same function
+expect 0 export haar --out haar-hf
+says out 'family      gpt2 (GPT2LMHeadModel)'
 for position in learned sinusoidal rotary; do
     expect 0 train --config tiny.yaml --quiet --model.position $position --out own-$position
     expect 0 export own-$position --out own-$position-hf

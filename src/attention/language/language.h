@@ -6,6 +6,7 @@
  *     language_parse.c     layers ; groups | mixtures + atoms
  *     language_options.c   names and options inside of parentheses
  *     language_print.c     canonical form of struct oa_spec, oa_stack_specs
+ *     language_same.c      whether two of them are the same function
  *
  * Callers use spec.h: oa_stacks_parse or oa_stack_parse for a model, oa_spec_parse for a layer. */
 #ifndef ORTHANT_ATTENTION_LANGUAGE_H
@@ -81,6 +82,10 @@ enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
                             const struct oa_word *key);
 enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
                           const struct oa_word *w);
+
+/* In the canonical form: constant defaults are omitted; where the default depends on the model,
+ * given values are printed. */
+bool oa_value_is_printed(const struct oa_argument *a, const struct oa_value *v);
 
 /* Word i of "one|two|three" into `word`; false past the end. */
 bool oa_choice_at(const char *choices, int i, char *word, size_t size);

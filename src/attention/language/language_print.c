@@ -5,9 +5,7 @@
 
 #include <string.h>
 
-/* Constant defaults are omitted; where the default depends on the model, given values are printed.
- */
-static bool value_is_printed(const struct oa_argument *a, const struct oa_value *v)
+bool oa_value_is_printed(const struct oa_argument *a, const struct oa_value *v)
 {
     double fallback = 0;
     switch (a->kind) {
@@ -51,7 +49,7 @@ static void atom_print_plain(const struct oa_atom *a, struct oa_text *out)
         oa_atom_print(&a->child[i], out);
     }
     for (int i = 0; a->mechanism->arguments[i].key; i++) {
-        if (!value_is_printed(&a->mechanism->arguments[i], &a->value[i]))
+        if (!oa_value_is_printed(&a->mechanism->arguments[i], &a->value[i]))
             continue;
         oa_text_printf(out, "%s", before);
         atom_print_value(&a->mechanism->arguments[i], &a->value[i], out);
@@ -64,7 +62,7 @@ void oa_atom_print(const struct oa_atom *a, struct oa_text *out)
 {
     bool plain = a->children == 0;
     for (int i = 0; a->mechanism->arguments[i].key; i++)
-        plain = plain || value_is_printed(&a->mechanism->arguments[i], &a->value[i]);
+        plain = plain || oa_value_is_printed(&a->mechanism->arguments[i], &a->value[i]);
     if (plain) {
         atom_print_plain(a, out);
         return;
