@@ -260,15 +260,10 @@ static void marian_encodes_both_sides(void **state)
     oa_tokenizer_close(tok);
 }
 
-/* A piece of the type USER_DEFINED is refused, on the side that has it. */
-static void marian_refuses_user_defined_pieces(void **state)
+/* The three files here, with bytes added to the message of one of them. */
+static void put_marian(const char *changed, const char *more, size_t count)
 {
-    (void)state;
     static const char *const files[] = { "source.spm", "target.spm", "vocab.json" };
-    static const char piece[] = "\x0a\x0a"             /* pieces: 10 bytes */
-                                "\x0a\x01z"            /* text */
-                                "\x15\x00\x00\x80\xbf" /* score -1 */
-                                "\x18\x04";            /* type USER_DEFINED */
     for (int i = 0; i < 3; i++) {
         char path[256], *data;
         struct oa_text out;
@@ -277,15 +272,74 @@ static void marian_refuses_user_defined_pieces(void **state)
         snprintf(path, sizeof path, GOLDEN "marian-text/%s", files[i]);
         expect_ok(oa_file_read(context, path, &data, &n));
         oa_text_add(&out, data, n);
-        if (i == 1)
-            oa_text_add(&out, piece, sizeof piece - 1);
+        if (strcmp(files[i], changed) == 0)
+            oa_text_add(&out, more, count);
         put(files[i], out.s, out.length);
         oa_text_free(&out);
         oa_free(data);
     }
-    struct oa_tokenizer *tok = NULL;
-    expect_error(oa_tokenizer_load_marian(context, ".", &tok),
-                 "target.spm: a piece of the type USER_DEFINED is not supported for Marian");
+}
+
+#define FIELD(bytes) bytes, sizeof bytes - 1
+
+/* Named by the side that has it. */
+static void marian_refuses_what_its_models_lack(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *more;
+        size_t count;
+        const char *error;
+    } cases[] = {
+        { "target.spm",
+          FIELD("\x0a\x0a\x0a\x01z\x15\x00\x00\x80\xbf\x18\x04"), /* a piece, type 4 */
+          "target.spm: a piece of the type USER_DEFINED is not supported for Marian" },
+        { "source.spm", FIELD("\x12\x02\x18\x02"), /* trainer: type of model 2 */
+          "source.spm: a model of the type BPE is not supported for Marian" },
+        { "target.spm", FIELD("\x12\x03\x98\x02\x01"), /* trainer: field 35 */
+          "target.spm: byte_fallback is not supported for Marian" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct oa_tokenizer *tok = NULL;
+        put_marian(cases[i].file, cases[i].more, cases[i].count);
+        expect_error(oa_tokenizer_load_marian(context, ".", &tok), cases[i].error);
+        assert_null(tok);
+    }
+}
+
+/* Ids of the package sentencepiece 0.2.3, which makes each such byte U+FFFD. */
+static void marian_reads_bytes_that_are_no_utf8(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int count;
+        int32_t id[9];
+    } cases[] = {
+        { "O\xff Romeo", 9, { 75, 26, 1, 75, 27, 54, 51, 39, 54 } },
+        { "\xc3", 2, { 75, 1 } },
+        { "an\xe2\x82"
+          "er",
+          4,
+          { 75, 34, 1, 41 } },
+        { "\xf0\x9f th\x80\x80", 5, { 75, 1, 75, 66, 1 } },
+        { "\xed\xa0\x80x", 2, { 75, 1 } },    /* a surrogate */
+        { "\xf4\x90\x80\x80", 2, { 75, 1 } }, /* beyond U+10FFFF */
+        { "\xc0\xaf"
+          "a",
+          3,
+          { 75, 1, 33 } }, /* overlong */
+        { " \xff ", 2, { 75, 1 } },
+    };
+    struct oa_tokenizer *tok;
+    expect_ok(oa_tokenizer_load_marian(context, GOLDEN "marian-text", &tok));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct oa_ids ids = encode(tok, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(ids.count, cases[i].count);
+        assert_memory_equal(ids.id, cases[i].id, ids.count * sizeof *ids.id);
+        oa_ids_free(&ids);
+    }
+    oa_tokenizer_close(tok);
 }
 
 /* U+1402D, a letter of Unicode 16, makes a longer word of "HTTP", which is single_word (702). */
@@ -515,7 +569,8 @@ int main(void)
         TEST(models_of_sentencepiece),
         TEST(golden_tokenizers),
         TEST(marian_encodes_both_sides),
-        TEST(marian_refuses_user_defined_pieces),
+        TEST(marian_refuses_what_its_models_lack),
+        TEST(marian_reads_bytes_that_are_no_utf8),
         TEST(new_letters_belong_to_words),
         TEST(refused_files),
         TEST(characters_that_no_piece_has),

@@ -280,10 +280,8 @@ static enum oa_error encode_normalised(struct encoding *e, const char *text, siz
         return encode_around(e, &e->tok->normalised, text, n, encode_model);
     struct oa_text normal;
     size_t code = e->tok->kind == OA_TOKENIZER_MARIAN ? oa_marian_code_length(text, n) : 0;
-    if (code) {
-        int32_t id = oa_vocabulary_find(&e->tok->vocabulary, text, code);
-        OA_TRY(add_token_word(e, id < 0 ? e->tok->unknown : id));
-    }
+    if (code)
+        OA_TRY(add_token_word(e, oa_marian_code_id(e->tok, text, code)));
     oa_text_init(&normal, e->tok->context);
     oa_text_add(&normal, text + code, n - code);
     enum oa_error error =

@@ -109,11 +109,40 @@ static enum oa_error parse_marian(oa_context *c, const char *path, const json_t 
     return e;
 }
 
-bool oa_marian_files_exist(oa_context *c, const char *folder)
+/* The first of these names that the folder lacks; NULL: none. */
+static const char *first_missing(oa_context *c, const char *folder, const char *const names[])
 {
     char path[OA_PATH];
-    return oa_path(c, path, folder, "source.spm") == OA_OK && oa_file_exists(path) &&
-           oa_path(c, path, folder, "vocab.json") == OA_OK && oa_file_exists(path);
+    for (; *names; names++)
+        if (oa_path(c, path, folder, *names) != OA_OK || !oa_file_exists(path))
+            return *names;
+    return NULL;
+}
+
+bool oa_marian_files_exist(oa_context *c, const char *folder)
+{
+    static const char *const source[] = { "source.spm", NULL }, *const target[] = { "target.spm",
+                                                                                    NULL };
+    return !first_missing(c, folder, source) || !first_missing(c, folder, target);
+}
+
+static enum oa_error check_marian_files(oa_context *c, const char *folder)
+{
+    static const char *const names[] = { "source.spm", "target.spm", "vocab.json", NULL };
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "target_vocab.json"));
+    if (oa_file_exists(path))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s: one vocabulary for source and target is supported, vocab.json", path);
+    const char *missing = first_missing(c, folder, names);
+    OA_TRY(oa_status(c));
+    if (!missing)
+        return OA_OK;
+    return oa_fail(c, OA_IO,
+                   "%s has no %s: the tokenizer of a Marian is source.spm, target.spm and "
+                   "vocab.json. Fetch the file, or move the *.spm away to import the model with "
+                   "numbers of tokens",
+                   folder, missing);
 }
 
 enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder, struct oa_tokenizer **out)
@@ -122,10 +151,7 @@ enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder, struct
     struct oa_text source, target;
     json_t *table = NULL;
     *out = NULL;
-    OA_TRY(oa_path(c, path, folder, "target_vocab.json"));
-    if (oa_file_exists(path))
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "%s: one vocabulary for source and target is supported, vocab.json", path);
+    OA_TRY(check_marian_files(c, folder));
     OA_TRY(oa_path(c, path, folder, "vocab.json"));
     oa_text_init(&source, c);
     oa_text_init(&target, c);
@@ -253,6 +279,43 @@ size_t oa_marian_code_length(const char *text, size_t n)
 {
     const char *end = n >= 2 && memcmp(text, ">>", 2) == 0 ? memmem(text, n, "<<", 2) : NULL;
     return end ? (size_t)(end - text) + 2 : 0;
+}
+
+/* ", which has >>de<<, >>fr<<": codes of the vocabulary, the first few. */
+static void list_codes(const struct oa_tokenizer *tok, struct oa_text *out)
+{
+    enum { MOST = 8 };
+    int found = 0;
+    for (long i = 0; i < oa_tokenizer_size(tok); i++) {
+        const char *piece = oa_tokenizer_piece(tok, (int32_t)i);
+        if (!piece || !*piece || oa_marian_code_length(piece, strlen(piece)) != strlen(piece))
+            continue;
+        if (found++ < MOST)
+            oa_text_printf(out, "%s%s", found > 1 ? ", " : ", which has ", piece);
+    }
+    if (found > MOST)
+        oa_text_printf(out, " and %d more", found - MOST);
+    else if (!found)
+        oa_text_printf(out, ", which has none");
+}
+
+int32_t oa_marian_code_id(struct oa_tokenizer *tok, const char *code, size_t n)
+{
+    int32_t id = oa_vocabulary_find(&tok->vocabulary, code, n);
+    if (id >= 0)
+        return id;
+    if (!tok->code_reported) {
+        struct oa_text known;
+        oa_text_init(&known, tok->context);
+        list_codes(tok, &known);
+        oa_log(tok->context, 0,
+               "the text begins with %.*s, a code that is not in the vocabulary of the model%s: it "
+               "is <unk> here, and in further texts",
+               (int)(n < 40 ? n : 40), code, known.s ? known.s : "");
+        oa_text_free(&known);
+    }
+    tok->code_reported = true;
+    return tok->unknown;
 }
 
 /* ---- back to the three files ---- */

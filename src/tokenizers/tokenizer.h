@@ -67,8 +67,8 @@ void oa_tokenizer_note_unapplied(const struct oa_tokenizer *tok, const char *nam
 /* The same from memory. name: for messages. */
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
                                  struct oa_tokenizer **out);
-/* marian_tokenizer.c: source.spm, target.spm and vocab.json of a folder, whether it has them, and
- * these of a tokenizer of that kind. */
+/* marian_tokenizer.c: source.spm, target.spm and vocab.json of a folder, whether it has one of the
+ * first two, and these of a tokenizer of that kind. */
 enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder,
                                        struct oa_tokenizer **out);
 bool oa_marian_files_exist(oa_context *c, const char *folder);

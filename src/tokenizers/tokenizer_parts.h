@@ -370,6 +370,7 @@ struct oa_tokenizer {
     size_t char_codes;
     int32_t unknown;             /* of all but bpe: id of unk_token, -1: none */
     struct oa_tokenizer *target; /* of Marian: for texts of the other side; NULL: the same */
+    bool code_reported;          /* of Marian: that a text began with an unknown code */
     json_t *frame;               /* tokenizer.json without vocab, merges and added tokens */
     struct oa_text scratch;      /* of word: the current word in the byte alphabet */
 };
@@ -405,6 +406,8 @@ enum oa_error oa_vocabulary_write(oa_context *c, const struct oa_tokenizer *tok,
 
 /* marian_tokenizer.c: the bytes of a code such as ">>fr<<" at the beginning; 0: none. */
 size_t oa_marian_code_length(const char *text, size_t n);
+/* Its token. The first code that the vocabulary has not is logged; it is the unknown token. */
+int32_t oa_marian_code_id(struct oa_tokenizer *tok, const char *code, size_t n);
 
 /* patches.c: "patch:P", of a tokenizer whose tokens are patches. */
 const char *oa_patches_name(const struct oa_tokenizer *tok);

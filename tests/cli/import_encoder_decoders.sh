@@ -78,6 +78,21 @@ context=$(sed -n 's/.*"context": \([0-9]*\).*/\1/p' spoken/config.json)
 says spoken-hf/tokenizer_config.json "\"model_max_length\": $context\$"
 expect 0 import spoken-hf --out again
 cmp spoken/tokenizer.json again/tokenizer.json || fail 'another tokenizer after export'
+
+# A code that the vocabulary has not is reported once, with those that it has; one of the three files alone is refused.
+printf '>>fr<< O Romeo\n>>de<< O Romeo\n>>de<< Now\n' >codes.txt
+translate spoken --decode.beam 1 <codes.txt
+[ "$(grep -c 'begins with' err)" -eq 1 ] || fail 'unknown codes were not reported once'
+says_wrapped err 'begins with >>de<<, a code that is not in the vocabulary of the model, which has >>fr<<: it is <unk>'
+head -n 1 codes.txt >known.txt
+translate spoken --decode.beam 1 <known.txt
+! grep -q 'begins with' err || fail 'a known code was reported'
+for file in vocab.json source.spm target.spm; do
+    mv "model/$file" aside
+    expect 1 import model --out y
+    says_wrapped err "model has no $file: the tokenizer of a Marian is source.spm, target.spm and vocab.json"
+    mv aside "model/$file"
+done
 : >model/target_vocab.json
 expect 1 import model --out y
 says err 'target_vocab.json: one vocabulary for source and target is supported'
@@ -167,7 +182,7 @@ for family in t5 marian; do
         awk '{ exit !($1 > 0.1 && ($1 - $2) ^ 2 < 1e-10) }' || fail "$family came back with another loss"
 done
 self="softmax(relative=t5,share=layers)" # each stack by its name
-expect 0 train $small ${t5#*layers) } --attention "encoder: $self & decoder: $self & cross: softmax" --out long-t5
+expect 0 train $small ${t5#*layers) } --attention "encoder: $self & decoder: softmax(relative=t5,share=layers,init=haar) & cross: softmax" --out long-t5
 expect 0 export long-t5 --out long-hf
 says out 'family      t5'
 expect 0 train $small ${t5% --model.scale_output true} --model.activation gelu-exact --out exact
