@@ -100,7 +100,7 @@ static void a_wide_beam_finds_the_most_probable_sequence(void **state)
         double penalty = 0.5 * i;
         struct oa_hypothesis h[3];
         int longest[3] = { LONGEST, 2, LONGEST - 1 };
-        search(c, (struct oa_beam){ ALL, 1, penalty, true, BEGIN, END, V }, 3, longest, h);
+        search(c, (struct oa_beam){ ALL, 1, penalty, true, BEGIN, END, V, 0 }, 3, longest, h);
         for (int source = 0; source < 3; source++) {
             struct best best = { .rank = (double)-INFINITY };
             int ids[LONGEST];
@@ -123,7 +123,7 @@ static void width_one_is_greedy(void **state)
     oa_context *c = oa_open(NULL);
     struct oa_hypothesis h[3];
     int longest[3] = { LONGEST, LONGEST, LONGEST };
-    search(c, (struct oa_beam){ 1, 1, 1, false, BEGIN, END, V }, 3, longest, h);
+    search(c, (struct oa_beam){ 1, 1, 1, false, BEGIN, END, V, 0 }, 3, longest, h);
     for (int source = 0; source < 3; source++) {
         long prefix = 0;
         double score = 0;
@@ -155,7 +155,7 @@ static void results_do_not_depend_on_other_sources(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_beam how = { 3, 3, 0.6, false, BEGIN, END, V };
+    struct oa_beam how = { 3, 3, 0.6, false, BEGIN, END, V, 0 };
     struct oa_hypothesis all[9], first[3];
     int longest[3] = { LONGEST, 3, LONGEST };
     search(c, how, 3, longest, all);
@@ -193,7 +193,7 @@ static void test_the_greatest_length_cuts(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_beam how = { 2, 2, 1, true, BEGIN, END, V };
+    struct oa_beam how = { 2, 2, 1, true, BEGIN, END, V, 0 };
     struct table t = { .rows = 0 };
     struct oa_hypothesis h[2];
     int longest = LONGEST;
@@ -245,7 +245,7 @@ static void an_end_token_beyond_the_width_does_not_finish(void **state)
     oa_context *c = oa_open(NULL);
     struct oa_hypothesis h[2];
     int longest = LONGEST, length = 0;
-    struct oa_beam how = { 2, 2, 0, false, BEGIN, END, V };
+    struct oa_beam how = { 2, 2, 0, false, BEGIN, END, V, 0 };
     assert_int_equal(oa_beam_search(c, &how, 1, &longest, by_hand, &length, h), OA_OK);
     for (int k = 0; k < 2; k++) {
         assert_int_equal(h[k].count, 1 + k);
@@ -282,7 +282,7 @@ static void test_patience_lasts_to_the_greatest_length(void **state)
     oa_context *c = oa_open(NULL);
     struct oa_hypothesis h;
     int longest = LONGEST, length = 0;
-    struct oa_beam how = { 2, 1, 1, true, BEGIN, END, V };
+    struct oa_beam how = { 2, 1, 1, true, BEGIN, END, V, 0 };
     assert_int_equal(oa_beam_search(c, &how, 1, &longest, late_riser, &length, &h), OA_OK);
     assert_int_equal(h.count, LONGEST);
     assert_true(fabs(h.rank - log(0.25) / (LONGEST + 1)) < 1e-6);
@@ -294,7 +294,7 @@ static void logits_that_are_not_finite_are_rejected(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_beam how = { 2, 1, 1, true, BEGIN, END, V };
+    struct oa_beam how = { 2, 1, 1, true, BEGIN, END, V, 0 };
     struct table t = { .rows = 0 };
     struct oa_hypothesis h;
     int longest = LONGEST;
@@ -323,7 +323,7 @@ static enum oa_error large(void *argument, int rows, const int *source, const in
 
 static enum oa_error search_large(oa_context *c, float *first, struct oa_hypothesis *h)
 {
-    struct oa_beam how = { WANTED, WANTED, 1, true, BEGIN, LARGE_END, LARGE };
+    struct oa_beam how = { WANTED, WANTED, 1, true, BEGIN, LARGE_END, LARGE, 0 };
     int longest = 1;
     first[LARGE_END] = -INFINITY;
     return oa_beam_search(c, &how, 1, &longest, large, first, h);

@@ -211,16 +211,18 @@ static enum oa_error next_translate_block(struct translation *x, bool *more)
     return e;
 }
 
-/* All hypotheses of a line have an end, or none has (decode/beam.h). */
+/* Of the best hypothesis of each line. */
 static void account(const struct translation *x)
 {
+    long most = x->t.options.model_context - 1, limit = x->writer.beam.limit;
+    bool limited = limit && limit <= most;
     oa_input_lines_account(&x->lines);
     if (x->unended)
         oa_log(x->t.context, 0,
-               "%llu of %llu outputs did not end within %ld tokens (model.context): they are "
-               "truncated, and their log p lacks the end token",
+               "%llu of %llu outputs did not end within %ld tokens (%s): they are truncated, and "
+               "their log p lacks the end token",
                (unsigned long long)x->unended, (unsigned long long)x->written,
-               x->t.options.model_context - 1);
+               limited ? limit : most, limited ? "decode.max_tokens" : "model.context");
 }
 
 static enum oa_error translate(struct translation *x, const oa_config *config, const char *folder)

@@ -33,6 +33,7 @@ static enum oa_error run_translate(struct call *call)
 
 static const struct flag flags[] = {
     { "beam", "N", .help = "beam width; 1 = greedy", .key = "decode.beam" },
+    { "max-tokens", "N", .help = "most tokens of an output", .key = "decode.max_tokens" },
     { "nbest", "N", .help = "print the N best of each line as \"number ||| text ||| log p\"" },
     { "scores", .help = "print log p and a tab before each line" },
     { "alignment", .help = "append word alignments to each line, as \" ||| 0-0 2-1\"" },
@@ -42,7 +43,8 @@ static const struct flag flags[] = {
 const struct command command_translate = {
     .name = "translate",
     .sentence = "translates or summarizes each line",
-    .usage = "DIR [--beam N] [--nbest N | --scores] [--alignment] [--json] < INPUT > OUTPUT",
+    .usage = "DIR [--beam N] [--max-tokens N] [--nbest N | --scores] [--alignment] [--json] < "
+             "INPUT > OUTPUT",
     .text =
         "For runs of the tasks translate, summarize and dialogue. Line i of the output is "
         "generated for line i of the input, independent of the other lines. An empty line gives "
@@ -54,7 +56,9 @@ const struct command command_translate = {
         "--nbest numbers lines from 0, as Moses does, and prints nothing for a line that is "
         "empty or could not be read. log p, in nats, includes the end token. If no hypothesis "
         "of a line ends within model.context, they are truncated there: log p is then that of "
-        "the tokens alone, \"ended\" is false, and such lines are counted at the end.\n"
+        "the tokens alone, \"ended\" is false, and such lines are counted at the end. With "
+        "--max-tokens "
+        "they compete with those that ended, as with max_new_tokens of transformers.\n"
         "--alignment pairs each output word with the source word that its tokens attended to "
         "most. Words are separated by blanks and counted from 0, source first (Pharaoh format). "
         "Attention is averaged over the heads of the cross-attention of the last decoder layer "

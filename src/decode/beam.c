@@ -24,7 +24,7 @@ struct beam_candidate {
 
 struct beam_source {
     struct beam_open *open;      /* [width] */
-    int32_t *ids, *next;         /* [width][longest] */
+    int32_t *ids, *next;         /* [width][longest + 1] */
     int count;                   /* open sequences */
     int longest;                 /* most tokens */
     struct oa_hypothesis *ended; /* [best], ranked */
@@ -143,14 +143,39 @@ static enum oa_error collect_candidates(struct beam_search *s, const struct beam
     return OA_OK;
 }
 
+static int32_t *sequence_at(const struct beam_source *x, int32_t *ids, int k)
+{
+    return ids + (size_t)k * ((size_t)x->longest + 1);
+}
+
+/* Continuation i of the next step. */
+static int32_t *continue_sequence(struct beam_search *s, const struct beam_source *x,
+                                  const struct beam_candidate *k, int i)
+{
+    int32_t *to = sequence_at(x, x->next, i);
+    memcpy(to, sequence_at(x, x->ids, k->parent), (size_t)s->length * sizeof *to);
+    to[s->length] = k->id;
+    return to;
+}
+
 static void keep_open(struct beam_search *s, struct beam_source *x, const struct beam_candidate *k,
                       struct beam_open *open, int *count)
 {
-    size_t longest = (size_t)x->longest;
-    int32_t *to = x->next + (size_t)*count * longest;
-    memcpy(to, x->ids + (size_t)k->parent * longest, (size_t)s->length * sizeof *to);
-    to[s->length] = k->id;
+    continue_sequence(s, x, k, *count);
     open[(*count)++] = (struct beam_open){ k->score, x->open[k->parent].row };
+}
+
+/* Nothing stays open. */
+static enum oa_error finish_at_limit(struct beam_search *s, struct beam_source *x, int count)
+{
+    for (int i = 0; i < count && i < s->how->width; i++) {
+        const struct beam_candidate *k = &s->candidate[i];
+        bool cut = k->id != s->how->end;
+        OA_TRY(
+            finish_hypothesis(s, x, continue_sequence(s, x, k, 0), s->length + cut, k->score, cut));
+    }
+    x->count = 0;
+    return OA_OK;
 }
 
 /* Extends the open sequences of a source by one token. At the greatest length, if no sequence has
@@ -161,9 +186,11 @@ static enum oa_error advance_source(struct beam_search *s, struct beam_source *x
     int count, kept = 0, width = s->how->width;
     bool full = s->length == x->longest;
     OA_TRY(collect_candidates(s, x, &count));
+    if (s->length + 1 == s->how->limit)
+        return finish_at_limit(s, x, count);
     for (int i = 0; i < count && kept < width; i++) {
         const struct beam_candidate *k = &s->candidate[i];
-        const int32_t *ids = x->ids + (size_t)k->parent * (size_t)x->longest;
+        const int32_t *ids = sequence_at(x, x->ids, k->parent);
         if (k->id != s->how->end) {
             if (!full)
                 keep_open(s, x, k, open, &kept);
@@ -173,8 +200,8 @@ static enum oa_error advance_source(struct beam_search *s, struct beam_source *x
     }
     bool cut = full && !x->endings;
     for (int k = 0; cut && k < x->count; k++)
-        OA_TRY(finish_hypothesis(s, x, x->ids + (size_t)k * (size_t)x->longest, s->length,
-                                 x->open[k].score, true));
+        OA_TRY(
+            finish_hypothesis(s, x, sequence_at(x, x->ids, k), s->length, x->open[k].score, true));
     int32_t *ids = x->ids;
     x->ids = x->next;
     x->next = ids;
@@ -188,12 +215,14 @@ static enum oa_error advance_source(struct beam_search *s, struct beam_source *x
 static bool source_settled(const struct beam_search *s, const struct beam_source *x)
 {
     const struct oa_hypothesis *last = &x->ended[s->how->best - 1];
+    int limit = s->how->limit, most = x->longest + 1;
     if (!s->how->patient)
         return x->endings >= s->how->width;
     if (last->count < 0)
         return false;
     for (int k = 0; k < x->count; k++)
-        if (hypothesis_rank(s->how, x->open[k].score, x->longest + 1) > last->rank)
+        if (hypothesis_rank(s->how, x->open[k].score, limit && limit < most ? limit : most) >
+            last->rank)
             return false;
     return true;
 }
@@ -208,9 +237,7 @@ static int number_open_rows(struct beam_search *s)
         for (int k = 0; k < x->count; k++, rows++) {
             s->of[rows] = i;
             s->parent[rows] = s->length ? x->open[k].row : -1;
-            s->ids[rows] = s->length
-                               ? x->ids[(size_t)k * (size_t)x->longest + (size_t)s->length - 1]
-                               : s->how->begin;
+            s->ids[rows] = s->length ? sequence_at(x, x->ids, k)[s->length - 1] : s->how->begin;
             x->open[k].row = rows;
         }
     }

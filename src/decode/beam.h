@@ -13,6 +13,8 @@ struct oa_beam {
                      have ended */
     int32_t begin, end; /* tokens before and after every sequence */
     long vocabulary;
+    int limit; /* most tokens with the end: sequences of this length are hypotheses, with or without
+                  the end, as with max_new_tokens of transformers; 0: none */
 };
 
 struct oa_hypothesis {
@@ -20,8 +22,8 @@ struct oa_hypothesis {
     int count;
     double score; /* log p of the ids and of the end after them, nats */
     double rank;  /* score / (count + 1)^length_penalty */
-    bool cut;     /* reached the greatest length: neither ids nor score include the end; only if no
-                     sequence     of the source has ended */
+    bool cut;     /* reached the greatest length: neither ids nor score include the end; without
+                     `limit` only if no sequence of the source has ended */
 };
 
 /* The model: logits [rows, vocabulary] of the next token, finite or −∞, and sums [rows], log Σ exp

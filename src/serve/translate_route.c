@@ -8,7 +8,7 @@
 #include "tasks/tasks.h"
 #include "tasks/writer.h"
 
-#define TRANSLATE_MEMBERS "model input beam length_penalty"
+#define TRANSLATE_MEMBERS "model input beam length_penalty max_tokens"
 
 static enum oa_error open_translator(struct oa_server *s, const json_t *request,
                                      struct oa_served_model **m, struct oa_writer *w)
@@ -25,6 +25,8 @@ static enum oa_error open_translator(struct oa_server *s, const json_t *request,
     oa_options_default(&o);
     OA_TRY(oa_request_integer(s->context, request, "beam", 1, 64, &o.decode_beam));
     OA_TRY(oa_request_real(s->context, request, "length_penalty", 0, 10, &o.decode_length_penalty));
+    OA_TRY(
+        oa_request_integer(s->context, request, "max_tokens", 1, 1000000000, &o.decode_max_tokens));
     OA_TRY(oa_inputs_check(s->context, request));
     return oa_writer_open((*m)->model, (*m)->tokenizer, &o, 1, w);
 }

@@ -28,7 +28,8 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                                   .best = best,
                                   .length_penalty = decode->decode_length_penalty,
                                   .patient = decode->decode_optimal_stopping,
-                                  .vocabulary = m->vocabulary };
+                                  .vocabulary = m->vocabulary,
+                                  .limit = (int)decode->decode_max_tokens };
     OA_TRY(find_writer_token(m, tokenizer, m->options.model_begin_token, &out->beam.begin));
     OA_TRY(find_writer_token(m, tokenizer, m->options.model_end_token, &out->beam.end));
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);

@@ -21,9 +21,9 @@ struct oa_writer {
     int32_t *ids, *words, *lengths;
 };
 
-/* Reads decode.beam, length_penalty and patient. best: hypotheses per source. OA_FORMAT: the
- * tokenizer lacks the tokens of the model (model.begin_token, model.end_token). Close also after an
- * error. */
+/* Reads decode.beam, length_penalty, optimal_stopping and max_tokens. best: hypotheses per source.
+ * OA_FORMAT: the tokenizer lacks the tokens of the model (model.begin_token, model.end_token).
+ * Close also after an error. */
 enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                              const struct oa_options *decode, int best, struct oa_writer *out);
 void oa_writer_close(struct oa_writer *w);

@@ -47,6 +47,25 @@ while IFS='|' read -r how ids wanted; do
 done <"$golden/marian/beams.txt"
 [ "$(wc -l <"$golden/marian/beams.txt")" -eq 18 ] || fail 'not all beams were compared'
 
+# Beams of transformers with max_new_tokens, of which many reach it (beams_limit.py), and their sums of log p.
+copy t5
+rm model/tokenizer.json
+expect 0 import model --out t5-ids
+for one in marian t5; do
+    run=$one
+    [ $one = marian ] || run=t5-ids
+    while IFS='|' read -r how ids wanted sum; do
+        set -- $how
+        echo "$ids" >ids.txt
+        translate $run --scores --decode.beam 4 --decode.optimal_stopping "$1" --decode.length_penalty "$2" --max-tokens "$3" <ids.txt
+        [ "$(cut -f 2 out | xargs)" = "$(echo $wanted)" ] || fail "$one, $how: $(cat out) and not $wanted"
+        cut -f 1 out | awk -v sum="$sum" '{ exit !(($1 - sum) ^ 2 < 1e-6) }' || fail "$one, $how: $(cat out) and not $sum"
+    done <"$golden/$one/beams-limit.txt"
+    [ "$(wc -l <"$golden/$one/beams-limit.txt")" -eq 54 ] || fail 'not all beams were compared'
+done
+translate marian --decode.beam 1 --max-tokens 3 <ids.txt
+says_wrapped err '1 of 1 outputs did not end within 3 tokens (decode.max_tokens)'
+
 # With source.spm, target.spm and vocab.json it reads and writes texts, as transformers does (marian_text.py).
 copy marian
 cp "$golden"/marian-text/*.spm "$golden"/marian-text/vocab.json model

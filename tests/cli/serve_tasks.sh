@@ -31,7 +31,7 @@ cut -f 2,3 similar.tsv | head -n 20 >columns
 "$orthant" classify r --json <columns >numbers 2>err || fail "numbers of pairs"
 "$orthant" classify p --scores --json <columns >paired 2>err || fail "classes of pairs"
 "$orthant" translate t --json <sources >translations 2>err || fail "translate"
-printf '3 4 5\n10 11\n' | "$orthant" translate ids --json --beam 2 >translated 2>err || fail "translate ids"
+printf '3 4 5\n10 11\n' | "$orthant" translate ids --json --beam 2 --max-tokens 2 >translated 2>err || fail "translate ids"
 "$orthant" serve c t m ids bert r p --port 0 >started 2>err &
 server=$!
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
@@ -81,7 +81,7 @@ sources = open("sources").read().splitlines()
 for got, line in zip(post("/v1/translate", model="t", input=sources), open("translations")):
     want = json.loads(line)["hypotheses"][0]
     assert (got["text"], got["log_p"], got["ended"]) == (want["text"], want["log_p"], want["ended"]), (got, want)
-for got, line in zip(post("/v1/translate", model="ids", input=["3 4 5", "10 11"], beam=2), open("translated")):
+for got, line in zip(post("/v1/translate", model="ids", input=["3 4 5", "10 11"], beam=2, max_tokens=2), open("translated")):
     want = json.loads(line)["hypotheses"][0]
     assert (got["text"], got["log_p"]) == (want["text"], want["log_p"]), (got, want)
 with_end = [post("/v1/embeddings", model="ids", input=[i])[0]["embedding"] for i in ("3 4 5", [3, 4, 5, 0])]
