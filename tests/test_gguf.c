@@ -70,12 +70,10 @@ static void blocks_of_every_type(void **state)
 
 /* Logits of the model of a folder of tests/golden-hf, as a GGUF file. The epsilon of norms is a
  * float there: 1e-5 less 3e-13. */
-static void check_logits(const char *name)
+static void check_logits_of(const char *expected)
 {
-    char expected[256];
     struct oa_tensors *wanted, *got;
     double difference = 0, size = 0;
-    snprintf(expected, sizeof expected, GOLDEN "%s/expect.safetensors", name);
     succeed(oa_forward(context, RUN,
                        &(struct oa_forward_request){
                            .in = expected, .out = RUN "/out.safetensors", .precision = "f64" }));
@@ -94,6 +92,13 @@ static void check_logits(const char *name)
     assert_true(size > 0 && sqrt(difference / size) < 1e-10);
     oa_tensors_close(wanted);
     oa_tensors_close(got);
+}
+
+static void check_logits(const char *name)
+{
+    char expected[256];
+    snprintf(expected, sizeof expected, GOLDEN "%s/expect.safetensors", name);
+    check_logits_of(expected);
 }
 
 static void model_equals_that_of_the_folder(void **state)
@@ -123,6 +128,63 @@ static void models_of_qwen(void **state)
         check_logits(names[i]);
     }
     assert_int_equal(system("rm -rf " RUN), 0);
+}
+
+/* Its matrices are turned, queries, keys and values are one, and it has a table of positions. */
+static void model_of_gpt2(void **state)
+{
+    struct oa_imported made;
+    (void)state;
+    succeed(oa_import_model(context, GOLDEN "gguf/gpt2.gguf", RUN, NULL, &made));
+    assert_string_equal(made.family->type, "gpt2");
+    assert_true(made.options.model_tie_output);
+    assert_int_equal(made.options.model_context, 64);
+    check_logits("gpt2");
+    assert_int_equal(system("rm -rf " RUN), 0);
+}
+
+/* Gains are whole in the file; logits are over the root of the width of a head, so that they are
+ * not those of the folder (models.py). */
+static void model_of_gemma2(void **state)
+{
+    struct oa_imported made;
+    (void)state;
+    succeed(oa_import_model(context, GOLDEN "gguf/gemma2.gguf", RUN, NULL, &made));
+    assert_string_equal(made.family->type, "gemma2");
+    assert_string_equal(made.options.model_attention, "local(window=4, kv=2) ; softmax(kv=2)");
+    assert_true(made.options.model_logit_cap == 5 && made.options.model_output_cap == 8);
+    check_logits_of(GOLDEN "gguf/gemma2.safetensors");
+    assert_int_equal(system("rm -rf " RUN), 0);
+}
+
+/* The models of 27B have 46 layers, and another scale in llama.cpp: 4608/32, not 128. */
+static void scale_of_gemma2_27b(void **state)
+{
+    static const struct {
+        long layers, scalar;
+    } cases[] = { { 2, 12 }, { 46, 9 } };
+    char *bytes;
+    size_t length;
+    (void)state;
+    succeed(oa_file_read(context, GOLDEN "gguf/gemma2.gguf", &bytes, &length));
+    char *key = memmem(bytes, length, "gemma2.block_count", strlen("gemma2.block_count"));
+    assert_non_null(key);
+    for (int i = 0; i < 2; i++) {
+        struct oa_gguf *g;
+        json_t *config;
+        key[strlen("gemma2.block_count") + 4] = (char)cases[i].layers; /* behind its type */
+        succeed(oa_file_write(context, "test_gguf_27b.gguf", bytes, length));
+        succeed(oa_gguf_open(context, "test_gguf_27b.gguf", &g));
+        succeed(oa_gguf_config(context, g, &config));
+        assert_int_equal(json_integer_value(json_object_get(config, "num_hidden_layers")),
+                         cases[i].layers);
+        assert_int_equal(json_integer_value(json_object_get(config, "query_pre_attn_scalar")),
+                         cases[i].scalar);
+        json_decref(config);
+        oa_gguf_close(g);
+    }
+    oa_free(bytes);
+    remove("test_gguf_27b.gguf");
 }
 
 static void tokenizer_equals_that_of_the_folder(void **state)
@@ -255,6 +317,9 @@ int main(void)
         cmocka_unit_test(model_equals_that_of_the_folder),
         cmocka_unit_test(tokenizer_equals_that_of_the_folder),
         cmocka_unit_test(models_of_qwen),
+        cmocka_unit_test(model_of_gpt2),
+        cmocka_unit_test(model_of_gemma2),
+        cmocka_unit_test(scale_of_gemma2_27b),
         cmocka_unit_test(vocabulary_of_sentencepiece),
         cmocka_unit_test(damaged_files_are_refused),
     };

@@ -10,23 +10,110 @@
 
 enum { NAME = 200 };
 
-/* ---- config.json ---- */
+/* ---- architectures ---- */
 
-/* Architectures whose tensors are named as Llama's. */
+struct gguf_name {
+    const char *theirs, *ours;
+};
+
+/* A key of the file behind "ARCHITECTURE.", and that of config.json. */
+struct gguf_key {
+    const char *ours, *theirs;
+    double fallback; /* 0: a count, without which config.json does not have it */
+};
+
+/* Names of tensors behind "blk.N.", but for the second norm. */
+#define LLAMA_LAYER                                                                                \
+    { "attn_norm.", "input_layernorm." }, { "attn_q.", "self_attn.q_proj." },                      \
+        { "attn_k.", "self_attn.k_proj." }, { "attn_v.", "self_attn.v_proj." },                    \
+        { "attn_q_norm.", "self_attn.q_norm." }, { "attn_k_norm.", "self_attn.k_norm." },          \
+        { "attn_output.", "self_attn.o_proj." }, { "ffn_gate.", "mlp.gate_proj." },                \
+        { "ffn_up.", "mlp.up_proj." },                                                             \
+    {                                                                                              \
+        "ffn_down.", "mlp.down_proj."                                                              \
+    }
+#define LLAMA_KEYS                                                                                 \
+    { "hidden_size", "embedding_length", 0 }, { "num_hidden_layers", "block_count", 0 },           \
+        { "intermediate_size", "feed_forward_length", 0 },                                         \
+        { "num_attention_heads", "attention.head_count", 0 },                                      \
+        { "num_key_value_heads", "attention.head_count_kv", 0 },                                   \
+        { "max_position_embeddings", "context_length", 0 },                                        \
+        { "head_dim", "attention.key_length", 0 },                                                 \
+        { "rms_norm_eps", "attention.layer_norm_rms_epsilon", 1e-5 },                              \
+    {                                                                                              \
+        "rope_theta", "rope.freq_base", 10000                                                      \
+    }
+
+static const struct gguf_name
+    llama_layer[] = { LLAMA_LAYER, { "ffn_norm.", "post_attention_layernorm." }, { NULL, NULL } },
+    gemma2_layer[] = { LLAMA_LAYER,
+                       { "post_attention_norm.", "post_attention_layernorm." },
+                       { "ffn_norm.", "pre_feedforward_layernorm." },
+                       { "post_ffw_norm.", "post_feedforward_layernorm." },
+                       { NULL, NULL } },
+    llama_names[] = { { "token_embd.", "model.embed_tokens." },
+                      { "output_norm.", "model.norm." },
+                      { "output.", "lm_head." },
+                      { NULL, NULL } },
+    gpt2_layer[] = { { "attn_norm.", "ln_1." },
+                     { "attn_qkv.", "attn.c_attn." },
+                     { "attn_output.", "attn.c_proj." },
+                     { "ffn_norm.", "ln_2." },
+                     { "ffn_up.", "mlp.c_fc." },
+                     { "ffn_down.", "mlp.c_proj." },
+                     { NULL, NULL } },
+    gpt2_names[] = { { "token_embd.", "transformer.wte." },
+                     { "position_embd.", "transformer.wpe." },
+                     { "output_norm.", "transformer.ln_f." },
+                     { "output.", "lm_head." },
+                     { NULL, NULL } };
+
+static const struct gguf_key llama_keys[] = { LLAMA_KEYS, { NULL, NULL, 0 } },
+                             gemma2_keys[] = { LLAMA_KEYS,
+                                               { "sliding_window", "attention.sliding_window", 0 },
+                                               { "attn_logit_softcapping", "attn_logit_softcapping",
+                                                 50 },
+                                               { "final_logit_softcapping",
+                                                 "final_logit_softcapping", 30 },
+                                               { NULL, NULL, 0 } },
+                             gpt2_keys[] = { { "n_embd", "embedding_length", 0 },
+                                             { "n_layer", "block_count", 0 },
+                                             { "n_inner", "feed_forward_length", 0 },
+                                             { "n_head", "attention.head_count", 0 },
+                                             { "n_positions", "context_length", 0 },
+                                             { "layer_norm_epsilon", "attention.layer_norm_epsilon",
+                                               1e-5 },
+                                             { NULL, NULL, 0 } };
+
+/* Named as the families of folders. */
 static const struct gguf_architecture {
     const char *name;
+    const char *layers; /* what tensors of a layer begin with in a folder, before its number */
+    const struct gguf_name *of_layer, *others;
+    const struct gguf_key *keys;
     bool neighbours; /* rotary positions turn neighbouring rows, which Hugging Face has apart */
-} architectures[] = { { "llama", true }, { "qwen2", false }, { "qwen3", false } };
+    bool turned;     /* matrices of layers are [inputs, outputs] in a folder, here the reverse */
+    bool whole_gain; /* gains of norms are stored less 1 in a folder, here as they are */
+} architectures[] = {
+    { "llama", "model.layers.", llama_layer, llama_names, llama_keys, true, false, false },
+    { "qwen2", "model.layers.", llama_layer, llama_names, llama_keys, false, false, false },
+    { "qwen3", "model.layers.", llama_layer, llama_names, llama_keys, false, false, false },
+    { "gemma2", "model.layers.", gemma2_layer, llama_names, gemma2_keys, false, false, true },
+    { "gpt2", "transformer.h.", gpt2_layer, gpt2_names, gpt2_keys, false, true, false },
+};
+enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
 /* NULL: it is not read. */
 static const struct gguf_architecture *architecture_of(const struct oa_gguf *g)
 {
     const char *name = oa_gguf_string(g, "general.architecture");
-    for (size_t i = 0; name && i < sizeof architectures / sizeof *architectures; i++)
+    for (int i = 0; name && i < ARCHITECTURES; i++)
         if (strcmp(architectures[i].name, name) == 0)
             return &architectures[i];
     return NULL;
 }
+
+/* ---- config.json ---- */
 
 /* A key of the architecture, which begins with its name. */
 static double gguf_number_of(const struct oa_gguf *g, const char *key, double fallback)
@@ -36,12 +123,10 @@ static double gguf_number_of(const struct oa_gguf *g, const char *key, double fa
     return oa_gguf_number(g, whole, fallback);
 }
 
-static void set_count(oa_context *c, const struct oa_gguf *g, json_t *config, const char *theirs,
-                      const char *key)
+static void set_count(oa_context *c, json_t *config, const char *key, double n)
 {
-    double n = gguf_number_of(g, key, 0);
     if (n >= 1 && floor(n) == n && n < 1e9)
-        oa_json_set(c, config, theirs, json_integer((json_int_t)n));
+        oa_json_set(c, config, key, json_integer((json_int_t)n));
 }
 
 /* A GGUF file of Llama's architecture has an output layer of its own, or it is tied. */
@@ -67,74 +152,83 @@ static enum oa_error refuse_scaling(oa_context *c, const struct oa_gguf *g)
                    oa_gguf_path(g), factors ? "rope_freqs.weight" : scaling);
 }
 
-enum oa_error oa_gguf_config(oa_context *c, const struct oa_gguf *g, json_t **out)
+static enum oa_error refuse_architecture(oa_context *c, const struct oa_gguf *g)
 {
     const char *architecture = oa_gguf_string(g, "general.architecture");
+    struct oa_text known;
+    oa_text_init(&known, c);
+    for (int i = 0; i < ARCHITECTURES; i++)
+        oa_text_printf(&known, "%s%s", i ? ", " : "", architectures[i].name);
+    enum oa_error e =
+        oa_fail(c, OA_UNSUPPORTED,
+                "%s: the architecture %s is not read from GGUF, these are: %s; "
+                "import the model's folder with config.json and *.safetensors",
+                oa_gguf_path(g), architecture ? architecture : "(none)", known.s ? known.s : "");
+    oa_text_free(&known);
+    return e;
+}
+
+/* Logits are over the root of a number that the file does not have. llama.cpp takes the width of a
+ * head, and in the model of 46 layers (27B) the share of a head in the width of the model. */
+static void set_gemma2_scalar(oa_context *c, const struct oa_gguf *g, json_t *config)
+{
+    double heads = gguf_number_of(g, "attention.head_count", 1),
+           share = floor(gguf_number_of(g, "embedding_length", 0) / (heads >= 1 ? heads : 1)),
+           width = gguf_number_of(g, "attention.key_length", share);
+    set_count(c, config, "head_dim", width);
+    set_count(c, config, "query_pre_attn_scalar",
+              gguf_number_of(g, "block_count", 0) == 46 ? share : width);
+}
+
+enum oa_error oa_gguf_config(oa_context *c, const struct oa_gguf *g, json_t **out)
+{
+    const struct gguf_architecture *a = architecture_of(g);
     *out = NULL;
-    if (!architecture_of(g))
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "%s: the architecture %s is not read from GGUF, llama, qwen2 and qwen3 are; "
-                       "import the model's folder with config.json and *.safetensors",
-                       oa_gguf_path(g), architecture ? architecture : "(none)");
+    if (!a)
+        return refuse_architecture(c, g);
     OA_TRY(refuse_scaling(c, g));
     json_t *config = *out = json_object();
-    oa_json_set(c, config, "model_type", json_string(architecture));
-    set_count(c, g, config, "hidden_size", "embedding_length");
-    set_count(c, g, config, "num_hidden_layers", "block_count");
-    set_count(c, g, config, "intermediate_size", "feed_forward_length");
-    set_count(c, g, config, "num_attention_heads", "attention.head_count");
-    set_count(c, g, config, "num_key_value_heads", "attention.head_count_kv");
-    set_count(c, g, config, "max_position_embeddings", "context_length");
-    set_count(c, g, config, "head_dim", "attention.key_length");
-    set_count(c, g, config, "vocab_size", "vocab_size");
-    if (!json_object_get(config, "vocab_size"))
-        oa_json_set(c, config, "vocab_size",
-                    json_integer(oa_gguf_count(g, "tokenizer.ggml.tokens")));
-    oa_json_set(c, config, "rms_norm_eps",
-                oa_json_number(gguf_number_of(g, "attention.layer_norm_rms_epsilon", 1e-5)));
-    oa_json_set(c, config, "rope_theta",
-                oa_json_number(gguf_number_of(g, "rope.freq_base", 10000)));
+    oa_json_set(c, config, "model_type", json_string(a->name));
+    for (const struct gguf_key *k = a->keys; k->ours; k++) {
+        double n = gguf_number_of(g, k->theirs, k->fallback);
+        if (k->fallback == 0)
+            set_count(c, config, k->ours, n);
+        else
+            oa_json_set(c, config, k->ours, oa_json_number(n));
+    }
+    set_count(c, config, "vocab_size",
+              gguf_number_of(g, "vocab_size", (double)oa_gguf_count(g, "tokenizer.ggml.tokens")));
+    if (a->whole_gain)
+        set_gemma2_scalar(c, g, config);
     oa_json_set(c, config, "tie_word_embeddings", json_boolean(!has_tensor(g, "output.weight")));
     return oa_status(c);
 }
 
 /* ---- tensors ---- */
 
-static const struct {
-    const char *theirs, *ours; /* of a layer behind "blk.N." and "model.layers.N." */
-} layer_names[] = {
-    { "attn_norm.", "input_layernorm." },
-    { "attn_q.", "self_attn.q_proj." },
-    { "attn_k.", "self_attn.k_proj." },
-    { "attn_v.", "self_attn.v_proj." },
-    { "attn_q_norm.", "self_attn.q_norm." },
-    { "attn_k_norm.", "self_attn.k_norm." },
-    { "attn_output.", "self_attn.o_proj." },
-    { "ffn_norm.", "post_attention_layernorm." },
-    { "ffn_gate.", "mlp.gate_proj." },
-    { "ffn_up.", "mlp.up_proj." },
-    { "ffn_down.", "mlp.down_proj." },
-}, names[] = { { "token_embd.", "model.embed_tokens." },
-               { "output_norm.", "model.norm." },
-               { "output.", "lm_head." } };
+static bool rename_tensor(const struct gguf_name *n, const char *before, const char *name,
+                          char out[NAME])
+{
+    for (; n->theirs; n++) {
+        size_t length = strlen(n->theirs);
+        if (strncmp(name, n->theirs, length) != 0)
+            continue;
+        snprintf(out, NAME, "%s%s%s", before, n->ours, name + length);
+        return true;
+    }
+    return false;
+}
 
 /* Unknown names stay as they are, so that they are refused by them. */
-static void name_in_folder(const char *gguf, char out[NAME])
+static void name_in_folder(const struct gguf_architecture *a, const char *gguf, char out[NAME])
 {
+    char before[64];
     int layer, digits = 0; /* stays 0 where there is no point behind the number */
     bool block = sscanf(gguf, "blk.%d.%n", &layer, &digits) == 1 && digits && layer >= 0;
-    snprintf(out, NAME, "%s", gguf);
-    for (size_t i = 0; block && i < sizeof layer_names / sizeof *layer_names; i++) {
-        size_t n = strlen(layer_names[i].theirs);
-        if (strncmp(gguf + digits, layer_names[i].theirs, n) == 0)
-            snprintf(out, NAME, "model.layers.%d.%s%s", layer, layer_names[i].ours,
-                     gguf + digits + n);
-    }
-    for (size_t i = 0; !block && i < sizeof names / sizeof *names; i++) {
-        size_t n = strlen(names[i].theirs);
-        if (strncmp(gguf, names[i].theirs, n) == 0)
-            snprintf(out, NAME, "%s%s", names[i].ours, gguf + n);
-    }
+    snprintf(before, sizeof before, "%s%d.", a->layers, block ? layer : 0);
+    if (!rename_tensor(block ? a->of_layer : a->others, block ? before : "",
+                       gguf + (block ? digits : 0), out))
+        snprintf(out, NAME, "%s", gguf);
 }
 
 /* Rows of queries and keys are in the order of neighbouring pairs: row 2i + h of a head is row
@@ -154,12 +248,55 @@ static enum oa_error order_halves(oa_context *c, float *x, long rows, long colum
     return oa_status(c);
 }
 
+static enum oa_error order_heads(oa_context *c, const struct oa_gguf *g,
+                                 const struct oa_gguf_tensor *t, const char *name, float *values)
+{
+    bool query = strstr(name, "q_proj.weight") != NULL, key = strstr(name, "k_proj.weight") != NULL;
+    double heads = gguf_number_of(g, "attention.head_count", 0);
+    if (key)
+        heads = gguf_number_of(g, "attention.head_count_kv", heads);
+    if ((!query && !key) || t->dims != 2)
+        return OA_OK;
+    if (!(heads >= 1 && heads <= (double)t->dim[0]) || t->dim[0] % (2 * (long)heads))
+        return oa_fail(c, OA_FORMAT, "%s: %.0f heads do not fit the %ld rows of tensor %s",
+                       oa_gguf_path(g), heads, t->dim[0], t->name);
+    return order_halves(c, values, t->dim[0], t->dim[1], (long)heads);
+}
+
+/* In double: the difference is exact. */
+static enum oa_error take_one_off(oa_context *c, struct oa_array *a, float *values, size_t count)
+{
+    double *less = oa_alloc(c, (count + 1) * sizeof *less);
+    for (size_t i = 0; less && i < count; i++)
+        less[i] = (double)values[i] - 1;
+    oa_free(values);
+    a->type = OA_F64;
+    a->data = less;
+    a->bytes = count * sizeof *less;
+    return oa_status(c);
+}
+
+static enum oa_error turn_matrix(oa_context *c, struct oa_array *a, float *values)
+{
+    long rows = a->dim[0], columns = a->dim[1];
+    float *turned = oa_alloc(c, a->bytes + sizeof *turned);
+    for (long i = 0; turned && i < rows; i++)
+        for (long j = 0; j < columns; j++)
+            turned[j * rows + i] = values[i * columns + j];
+    oa_free(values);
+    a->data = turned;
+    a->dim[0] = columns;
+    a->dim[1] = rows;
+    return oa_status(c);
+}
+
 static enum oa_error read_array_of(oa_context *c, const struct oa_gguf *g,
                                    const struct oa_gguf_tensor *t, struct oa_array *a)
 {
+    const struct gguf_architecture *of = architecture_of(g);
     char name[NAME];
     size_t count = 1;
-    name_in_folder(t->name, name);
+    name_in_folder(of, t->name, name);
     for (int i = 0; i < t->dims; i++)
         count *= (size_t)t->dim[i];
     float *values = oa_alloc(c, count * sizeof *values);
@@ -172,16 +309,13 @@ static enum oa_error read_array_of(oa_context *c, const struct oa_gguf *g,
     if (!values || !a->name)
         return OA_NO_MEMORY;
     OA_TRY(oa_gguf_read(g, t, values));
-    bool query = strstr(name, "q_proj.weight") != NULL, key = strstr(name, "k_proj.weight") != NULL;
-    double heads = gguf_number_of(g, "attention.head_count", 0);
-    if (key)
-        heads = gguf_number_of(g, "attention.head_count_kv", heads);
-    if ((!query && !key) || t->dims != 2 || !architecture_of(g)->neighbours)
-        return OA_OK;
-    if (!(heads >= 1 && heads <= (double)t->dim[0]) || t->dim[0] % (2 * (long)heads))
-        return oa_fail(c, OA_FORMAT, "%s: %.0f heads do not fit the %ld rows of tensor %s",
-                       oa_gguf_path(g), heads, t->dim[0], t->name);
-    return order_halves(c, values, t->dim[0], t->dim[1], (long)heads);
+    if (of->neighbours)
+        return order_heads(c, g, t, name, values);
+    if (of->whole_gain && oa_name_ends(t->name, "norm.weight"))
+        return take_one_off(c, a, values, count);
+    if (of->turned && t->dims == 2 && strncmp(t->name, "blk.", 4) == 0)
+        return turn_matrix(c, a, values);
+    return OA_OK;
 }
 
 enum oa_error oa_gguf_arrays(oa_context *c, const struct oa_gguf *g, struct oa_array **out,

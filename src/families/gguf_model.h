@@ -9,9 +9,10 @@
 
 #include <jansson.h>
 
-/* json_decref it. OA_UNSUPPORTED: of the architectures only llama is read. */
+/* json_decref it. OA_UNSUPPORTED: another architecture (those of gguf_model.c), or scaled
+ * rotary positions. */
 enum oa_error oa_gguf_config(oa_context *c, const struct oa_gguf *g, json_t **out);
-/* All tensors, dequantised to F32; free with oa_gguf_arrays_free. */
+/* All tensors, dequantised to F32, some calculated in F64; free with oa_gguf_arrays_free. */
 enum oa_error oa_gguf_arrays(oa_context *c, const struct oa_gguf *g, struct oa_array **out,
                              int *count);
 void oa_gguf_arrays_free(struct oa_array *arrays, int count);
