@@ -71,8 +71,11 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
 {
     oa_context *c = x->t.context;
     const struct oa_classify_request *r = x->r;
-    /* what an imported model was trained on is not known: two columns are a pair */
-    bool pairs = !x->t.options.data_train[0] && r->columns && strchr(r->columns, ',');
+    /* what an imported model was trained on is not known: two columns are a pair, and so are those
+     * of a table */
+    bool pairs = !x->t.options.data_train[0] &&
+                 (r->columns ? strchr(r->columns, ',') != NULL
+                             : r->files && oa_input_files_tables(c, r->files));
     x->lines = (struct oa_input_lines){ .context = c,
                                         .tokenizer = x->t.tokenizer,
                                         .layout = oa_example_layout_of(&x->t.options, task),

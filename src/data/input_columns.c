@@ -76,8 +76,9 @@ static enum oa_error take_input_cells(struct oa_input_columns *g, const char *pl
 {
     if (!g->columns && g->cells.count != (size_t)g->texts)
         return oa_fail(g->context, OA_FORMAT,
-                       "%s: %zu column%s; a pair of texts is 2 columns separated by a tab", place,
-                       g->cells.count, oa_plural(g->cells.count));
+                       "%s: %zu column%s; a pair of texts is 2 columns separated by a tab, or "
+                       "those of --columns",
+                       place, g->cells.count, oa_plural(g->cells.count));
     OA_TRY(oa_cells_check(&g->cells, &g->plan, place));
     for (int i = 0; i < g->texts; i++) {
         const struct oa_cell cell = oa_cells_join(&g->cells, &g->plan.column[i], &g->joined[i]);

@@ -51,6 +51,18 @@ static enum oa_error check_forms(oa_context *c, const char *files, bool whole)
     return e;
 }
 
+bool oa_input_files_tables(oa_context *c, const char *files)
+{
+    bool found = false;
+    char *list = oa_copy_text(c, files);
+    for (char *name, *left = list; left;) {
+        left = oa_cut_name(left, &name);
+        found = found || oa_rows_reader_of(name) == oa_read_tsv;
+    }
+    oa_free(list);
+    return found;
+}
+
 enum oa_error oa_input_files_open(oa_context *c, const char *files, bool whole,
                                   struct oa_input_files **out)
 {

@@ -24,6 +24,7 @@ enum oa_error oa_input_columns_cut(struct oa_input_columns *g, const char *place
 
 /* The lines of a list of files (data.h), gzip unpacked, or the pictures of files named *.bin. */
 struct oa_input_files;
+bool oa_input_files_tables(oa_context *c, const char *files); /* whether one of them is a *.tsv */
 /* whole: a whole line is a text, so tables (*.tsv) are rejected. CSV and JSON always are. */
 enum oa_error oa_input_files_open(oa_context *c, const char *files, bool whole,
                                   struct oa_input_files **out);

@@ -105,6 +105,9 @@ for kind in roberta bert; do
     expect 0 classify "of-$kind" --data two.txt --columns 1,2 --scores
     ! grep -q post_processor err || fail 'the notice was printed again'
     sed 1d out >"$kind.two"
+    cp two.txt two.tsv # a table is one of pairs
+    expect 0 classify "of-$kind" --data two.tsv --scores
+    sed 1d out | cmp - "$kind.two" || fail 'a table has other classes than its columns'
     expect 0 classify "of-$kind" --data one.txt --scores
     sed 1d out | cat "$kind.two" - | cut -f 2- >"$kind.scores"
 done
@@ -118,11 +121,16 @@ close() { # FILE, then the numbers it should have
 close roberta.scores 0.985533 0.014467 0.955764 0.044236 0.996728 0.003272 0.995045 0.004955 0.985883 0.014117 0.944987 0.055013
 close bert.scores 0.123005 0.126032 0.750964 0.060463 0.276536 0.663001 0.090448 0.166526 0.743026 \
     0.173030 0.091361 0.735609 0.203778 0.132280 0.663943 0.065824 0.158864 0.775312
+awk '{ print "LABEL_0\t" $0 }' two.txt >rows2.tsv # three columns are no pair
+expect 0 classify of-bert --data rows2.tsv
+[ "$(grep -c 'line [123]: 3 columns; a pair of texts is 2 columns separated by a tab, or those of --columns' err)" -eq 3 ] ||
+    fail 'not all rows were reported'
+expect 0 classify of-bert --data rows2.tsv --columns 2,3 --scores
+sed 1d out | cmp - bert.two || fail 'columns 2 and 3 have other classes'
 # Too long a pair is cut to the context.
 awk 'BEGIN { for (i = 0; i < 120; i++) printf "%s%s", i == 60 ? "\t" : i ? " " : "", "the"; print "" }' >long.txt
 expect 0 classify of-roberta --data long.txt --columns 1,2
 says err '1 of 1 lines were truncated to the 40 tokens of the context'
-awk '{ print "LABEL_0\t" $0 }' two.txt >rows2.tsv
 expect 0 eval of-roberta --data rows2.tsv --json
 says out '"examples": 3'
 expect 2 classify classes --data two.txt --columns 1,2
