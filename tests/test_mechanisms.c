@@ -294,10 +294,10 @@ static void notes_name_options_without_effect(void **state)
     " has no attention weights to drop: model.attention_dropout = 0.9 has no effect on it.\n"
 #define SIGNS                                                                                      \
     " divides weights of both signs by their sum, which can be close to 0: in bf16, rounding "     \
-    "errors can then be as large as the result; use train.precision = f32.\n"
+    "errors can then be as large as the result; use f32.\n"
 #define POWERS                                                                                     \
     " raises rounded sums to a power: in bf16, rounding errors can then be as large as the "       \
-    "result; use train.precision = f32.\n"
+    "result; use f32.\n"
     assert_notes("linear", 0, "f32", "");
     assert_notes("softmax", 0.9, "bf16", "");
     assert_notes("random + softmax", 0.9, "bf16", "");

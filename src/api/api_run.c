@@ -147,6 +147,15 @@ enum oa_error oa_precision_read(oa_context *c, const char *name, enum oa_precisi
     return oa_fail(c, OA_ARGUMENT, "--precision \"%.40s\": expected f32, bf16 or f64", name);
 }
 
+/* As before training in bf16. */
+static enum oa_error warn_of_rounding(const struct oa_trained *t)
+{
+    struct oa_options o = t->options;
+    o.train_precision = OA_PRECISION_BF16;
+    o.model_attention_dropout = 0;
+    return oa_attention_warn(t->context, o.model_attention, oa_form_stacks(&t->model->form), &o);
+}
+
 enum oa_error oa_trained_open_as(oa_context *c, const char *folder, const char *precision,
                                  struct oa_trained *t)
 {
@@ -155,7 +164,9 @@ enum oa_error oa_trained_open_as(oa_context *c, const char *folder, const char *
         return oa_trained_open(c, folder, t);
     *t = (struct oa_trained){ .context = c };
     OA_TRY(oa_precision_read(c, precision, &wanted));
-    return oa_trained_open_in(c, folder, wanted, t);
+    OA_TRY(oa_trained_open_in(c, folder, wanted, t));
+    return wanted == OA_PRECISION_BF16 && t->options.train_precision != wanted ? warn_of_rounding(t)
+                                                                               : OA_OK;
 }
 
 enum oa_error oa_trained_check_output(const struct oa_trained *t, const char *folder)

@@ -10,6 +10,15 @@ signs='linear(map=cos) divides weights of both signs by their sum'
 expect 0 train $options --model.attention 'linear(map=cos)' --out run
 says err "$idle"
 says err "$signs"
+# A run of single precision that generates in bf16 has the same note, and no other.
+expect 0 train --config tiny.yaml --train.steps 2 --model.attention 'linear(map=cos)' --model.attention_dropout 0.5 --quiet --out fine
+expect 0 generate fine --prompt "O" --tokens 3
+! grep -q 'both signs' err || fail "a note without bf16"
+expect 0 generate fine --prompt "O" --tokens 3 --precision bf16
+says_wrapped err "$signs.* use f32"
+! grep -q 'to drop' err || fail "nothing is dropped when text is generated"
+expect 0 generate run --prompt "O" --tokens 3 --precision bf16 # was trained so
+! grep -q 'both signs' err || fail "the note of the training was repeated"
 expect 0 train $options --model.attention softmax --out other
 ! grep -q 'to drop\|both signs' err || fail "softmax has weights to drop, and none of both signs"
 

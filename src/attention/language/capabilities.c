@@ -91,12 +91,12 @@ static void spec_precision_notes(const struct oa_spec *s, enum oa_precision prec
         spec_add_notes(
             s, oa_atom_divides_signed,
             " divides weights of both signs by their sum, which can be close to 0: in bf16, "
-            "rounding errors can then be as large as the result; use train.precision = f32.",
+            "rounding errors can then be as large as the result; use f32.",
             out);
     if (precision == OA_PRECISION_BF16)
         spec_add_notes(s, oa_atom_raises_rounding,
                        " raises rounded sums to a power: in bf16, rounding errors can then be as "
-                       "large as the result; use train.precision = f32.",
+                       "large as the result; use f32.",
                        out);
 }
 
