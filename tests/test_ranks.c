@@ -219,8 +219,8 @@ struct outcome {
     double valid[STEPS / EVERY], last;
 };
 
-static void train(oa_context *c, struct oa_cluster *cluster, const char *folder,
-                  struct outcome *out)
+static void train_with(oa_context *c, struct oa_cluster *cluster, const char *folder,
+                       const char *learn, struct outcome *out)
 {
     struct oa_options o = small_model(text_file, STEPS);
     struct oa_workload w;
@@ -232,6 +232,12 @@ static void train(oa_context *c, struct oa_cluster *cluster, const char *folder,
     o.train_eval_tokens = 300;
     o.train_log_every = STEPS;
     o.model_dropout = 0.1;
+    if (learn) {
+        set_option(&o, "model.attention", "hedgehog");
+        set_option(&o, "train.init", "teacher");
+        set_option(&o, "distil.teacher", "teacher");
+        set_option(&o, "distil.learn", learn);
+    }
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     struct oa_train_request r = {
         .options = &o, .workload = &w, .cluster = cluster, .folder = folder, .title = "test"
@@ -246,6 +252,12 @@ static void train(oa_context *c, struct oa_cluster *cluster, const char *folder,
     out->last = run.valid_loss;
     oa_run_free(&run);
     oa_workload_close(&w);
+}
+
+static void train(oa_context *c, struct oa_cluster *cluster, const char *folder,
+                  struct outcome *out)
+{
+    train_with(c, cluster, folder, NULL, out);
 }
 
 static void *train_body(void *argument)
@@ -275,6 +287,38 @@ static void test_a_run_has_the_same_bits(void **state)
         shell("cmp one/model.safetensors several/model.safetensors");
         remove_folder("several");
     }
+}
+
+/* ---- a teacher ---- */
+
+static void *learn_body(void *argument)
+{
+    struct rank *r = argument;
+    struct outcome mine;
+    train_with(r->cluster.context, &r->cluster, "several", r->task, &mine);
+    return NULL;
+}
+
+/* Every rank has the teacher. */
+static void test_what_is_learned_of_a_teacher_has_the_same_bits(void **state)
+{
+    static const char *const what[] = { "attention", "output" };
+    (void)state;
+    struct outcome alone;
+    struct rank ranks[MOST];
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    train(c, NULL, "teacher", &alone);
+    for (int i = 0; i < 2; i++) {
+        train_with(c, NULL, "one", what[i], &alone);
+        for (int size = 2; size <= 3; size++) {
+            on_ranks(size, 60, learn_body, (void *)(uintptr_t)what[i], ranks);
+            shell("cmp one/model.safetensors several/model.safetensors");
+            shell("! cmp -s one/model.safetensors teacher/model.safetensors");
+            remove_folder("several");
+        }
+        remove_folder("one");
+    }
+    oa_close(c);
 }
 
 /* ---- the log ---- */
@@ -386,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_a_stop_in_scores_is_one_of_all),
         cmocka_unit_test(test_a_stop_after_the_last_batch_is_none),
         cmocka_unit_test(test_a_run_has_the_same_bits),
+        cmocka_unit_test(test_what_is_learned_of_a_teacher_has_the_same_bits),
         cmocka_unit_test(test_communication_is_a_share_of_the_steps),
         cmocka_unit_test(test_ranks_are_told_the_same),
     };

@@ -327,6 +327,10 @@ enum oa_error oa_plan_training(const oa_config *config, const char *const *atten
         return oa_fail(p.c, OA_ARGUMENT,
                        "plan counts training without a teacher: leave distil.teacher out; 'orthant "
                        "distil' prints the cost of its stages before they begin");
+    if (config->left_teacher)
+        oa_log(p.c, 0,
+               "the run learned from a teacher, which is not counted here; 'orthant distil' prints "
+               "the cost of its stages");
     OA_TRY(oa_config_begin_from(config, count == 0, &all));
     oa_config_say_preset(&all);
     p.options = all.options;

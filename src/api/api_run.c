@@ -209,6 +209,7 @@ enum oa_error oa_config_like_run(oa_config *config, const char *folder)
     OA_TRY(oa_config_read_run(config, folder));
     OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
     OA_TRY(oa_options_set(c, &config->options, "data.tokenizer", path));
+    config->left_teacher = config->options.distil_teacher[0] != 0;
     config->options.train_init[0] = config->options.distil_teacher[0] = 0;
     oa_copies_use(c, folder, true);
     return OA_OK;

@@ -35,10 +35,10 @@ static enum oa_error check_distillation(const struct comparison_session *t)
                        "compare.equal = %s does not count the stage that learns attention: use "
                        "tokens with distil.teacher",
                        oa_option_word("compare.equal", (int)o->compare_equal).s);
-    if (*o->compare_tune || o->compare_ranks > 1)
+    if (*o->compare_tune)
         return oa_fail(t->c, OA_ARGUMENT,
-                       "%s cannot be combined with distil.teacher in a comparison: leave it out",
-                       *o->compare_tune ? "compare.tune" : "compare.ranks");
+                       "compare.tune cannot be combined with distil.teacher in a comparison: leave "
+                       "it out");
     return OA_OK;
 }
 

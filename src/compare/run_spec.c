@@ -112,12 +112,25 @@ enum oa_error oa_run_spec_read(oa_context *c, const struct oa_run_spec *spec,
     return e == OA_OK && *found && place ? check_machine(c, place, spec, run->machine) : e;
 }
 
+/* Progress of a stage as a share of the run: stages by their steps. */
+struct run_stage {
+    const struct oa_run_spec *spec;
+    double before, share;
+};
+
+static void report_stage_progress(void *argument, double done)
+{
+    const struct run_stage *s = argument;
+    s->spec->on_progress(s->spec->progress_argument, s->before + s->share * done);
+}
+
 /* With a teacher: the layers with another attention learn its outputs first, in the folder
  * "attention" of the run, whose result is *learned; *o and *w then start from there. */
-static enum oa_error train_attention_first(oa_context *c, const struct oa_run_spec *spec,
+static enum oa_error train_attention_first(oa_context *c, struct run_stage *stage,
                                            struct oa_options *o, struct oa_workload *w,
                                            struct oa_run *learned)
 {
+    const struct oa_run_spec *spec = stage->spec;
     struct oa_options first = spec->options;
     char folder[OA_PATH], model[OA_PATH];
     bool any;
@@ -128,17 +141,25 @@ static enum oa_error train_attention_first(oa_context *c, const struct oa_run_sp
         return OA_OK;
     OA_TRY(oa_path(c, folder, spec->folder, "attention"));
     OA_TRY(oa_path(c, model, folder, "model.safetensors"));
+    stage->share = (double)first.train_steps / (double)(first.train_steps + o->train_steps);
     struct oa_train_request r = { .options = &first,
                                   .workload = w,
+                                  .cluster = spec->group,
                                   .folder = folder,
                                   .resume = true,
                                   .keep = true,
                                   .title = spec->title,
                                   .run = spec->number,
                                   .runs = spec->count,
+                                  .on_progress = spec->on_progress ? report_stage_progress : NULL,
+                                  .progress_argument = stage,
                                   .progress_prefix = spec->progress_prefix };
     OA_TRY(oa_train_run(c, &r, learned));
+    stage->before = stage->share;
+    stage->share = 1 - stage->share;
     OA_TRY(oa_options_set(c, o, "train.init", folder));
+    /* the first rank has written the file */
+    OA_TRY(oa_cluster_agree(spec->group, OA_OK));
     return oa_digest_of_file(c, model, &w->start);
 }
 
@@ -147,6 +168,7 @@ static enum oa_error train_as_result(oa_context *c, const struct oa_run_spec *sp
 {
     struct oa_workload w = oa_run_spec_workload(spec);
     struct oa_options o = spec->options;
+    struct run_stage stage = { .spec = spec, .share = 1 };
     struct oa_train_request r = { .options = &o,
                                   .workload = &w,
                                   .cluster = spec->group,
@@ -157,11 +179,11 @@ static enum oa_error train_as_result(oa_context *c, const struct oa_run_spec *sp
                                   .title = spec->title,
                                   .run = spec->number,
                                   .runs = spec->count,
-                                  .on_progress = spec->on_progress,
-                                  .progress_argument = spec->progress_argument,
+                                  .on_progress = spec->on_progress ? report_stage_progress : NULL,
+                                  .progress_argument = &stage,
                                   .progress_prefix = spec->progress_prefix };
     struct oa_run learned = { 0 };
-    enum oa_error e = train_attention_first(c, spec, &o, &w, &learned);
+    enum oa_error e = train_attention_first(c, &stage, &o, &w, &learned);
     if (e == OA_OK)
         e = oa_train_run(c, &r, run);
     run->attention_tokens = learned.tokens;

@@ -79,10 +79,21 @@ static void add_teacher_share(const struct oa_comparison *k, const struct oa_sum
                        oa_number_si(tokens, first.tokens));
 }
 
+/* Tokens of the first stage of an attention that has one; 0: none has. */
+static double any_first_stage(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        struct first_stage first = first_stage_of(k, s, i);
+        if (first.tokens > 0)
+            return first.tokens;
+    }
+    return 0;
+}
+
 void oa_teacher_note(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     const struct oa_measure *m = oa_compared_measure(k);
-    char score[OA_NUMBER];
+    char score[OA_NUMBER], tokens[OA_NUMBER];
     const char *before = " Of what it gains over the uniform baseline ";
     if (!k->teacher)
         return;
@@ -96,11 +107,17 @@ void oa_teacher_note(const struct oa_comparison *k, const struct oa_summary *s, 
         add_teacher_share(k, s, s->order[o], &f, out);
         before = "; ";
     }
-    oa_text_printf(out, "%s\n",
+    oa_text_printf(out, "%s",
                    *before == ';' ? "."
                    : s->uniform >= 0
                        ? " It is not shown to be better than the uniform baseline: no share of it."
                        : "");
+    if (any_first_stage(k, s) > 0)
+        oa_text_printf(out,
+                       " Training tokens, FLOPs and times are of the stage that learns the output: "
+                       "the %s tokens of attention alone are in no budget.",
+                       oa_number_si(tokens, any_first_stage(k, s)));
+    oa_text_printf(out, "\n");
 }
 
 json_t *oa_teacher_json(oa_context *c, const struct oa_comparison *k)

@@ -200,15 +200,6 @@ static enum oa_error reserve_memory(struct trainer *t)
     return oa_handout_open(&t->m->store, &t->sum, &t->handout);
 }
 
-static enum oa_error open_teacher(struct trainer *t)
-{
-    if (t->o->distil_teacher[0] && oa_rank_count(t->r->cluster) > 1)
-        return oa_fail(t->c, OA_UNSUPPORTED,
-                       "distil.teacher: a model learns from a teacher on one rank; start the "
-                       "program without mpirun or srun");
-    return oa_teacher_open(t->m, t->r->workload->tokenizer, &t->teacher);
-}
-
 /* Nothing is written. */
 static enum oa_error open_trainer(struct trainer *t)
 {
@@ -222,7 +213,7 @@ static enum oa_error open_trainer(struct trainer *t)
     oa_workload_settle(t->r->workload, &t->m->options);
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
-    OA_TRY(open_teacher(t));
+    OA_TRY(oa_teacher_open(t->m, t->r->workload->tokenizer, &t->teacher));
     OA_TRY(reserve_memory(t));
     OA_TRY(open_batches(t));
     OA_TRY(load_checkpoint(t));

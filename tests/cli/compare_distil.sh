@@ -79,6 +79,12 @@ assert near(r["teacher"]["loss"], teacher)
 assert near(stage["value"], (base - stage["loss"]) / (base - teacher)), stage
 assert stage["value"] < share["value"]
 assert "attention_stage" not in softmax["teacher_share"]
+# What counts as training is the second stage: as many tokens for all, in the table and in the runs.
+second = runs[0]["after_output"]["tokens"]
+assert all(x["tokens"] == second for e in r["entries"] for x in e["runs"]), second
+counted = re.search(r"of the stage that learns the output: the (\d+) tokens of attention alone are in no budget",
+                    " ".join(open("report").read().split()))
+assert counted and int(counted[1]) == stage["tokens"], counted
 printed = re.search(r"and kept ([-0-9.]+) % by the loss after (\d+) tokens of attention alone",
                     " ".join(open("report").read().split())).groups()
 assert abs(float(printed[0]) - 100 * stage["value"]) < 0.051 and int(printed[1]) == stage["tokens"], printed

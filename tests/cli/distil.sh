@@ -73,6 +73,12 @@ expect 2 distil --config distil.yaml --teacher teacher --student hedgehog --out 
 says err 'begun with'
 expect 2 distil --config distil.yaml --teacher teacher --out x
 says err 'distil needs --teacher RUN, --student SPEC and --out FOLDER'
+mv teacher gone # a plan does not need it
+expect 0 plan d
+says_wrapped err 'the run learned from a teacher, which is not counted here'
+expect 0 bench d --decode --sequences 1
+! grep -q 'a teacher' err || fail 'decoding has no teacher'
+mv gone teacher
 echo 'distil: {teacher: teacher}' >with-teacher.yaml
 expect 2 plan --config with-teacher.yaml --data.train text.txt
 says err "plan counts training without a teacher"
