@@ -370,6 +370,61 @@ static void a_teacher_with_a_head(void **state)
     remove_folder("headed");
 }
 
+static void write_rows(const char *path, const char *other)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 90; i++)
+        fprintf(f, "%s\t%s %c%c\n", i % 3 ? i % 3 == 1 ? "cat" : other : "ant",
+                i % 3 ? i % 3 == 1 ? "mew" : "purr" : "fizz", 'a' + i % 7, 'a' + i % 5);
+    assert_int_equal(fclose(f), 0);
+}
+
+static struct oa_options classes(const char *attention)
+{
+    struct oa_options o = with_attention(attention, 2);
+    set_option(&o, "data.task", "classify");
+    set_option(&o, "data.train", "rows.tsv");
+    set_option(&o, "data.tokenizer", "byte");
+    set_option(&o, "model.pool", "mean");
+    set_option(&o, "model.head", "tanh");
+    return o;
+}
+
+/* As above, of classes, in both stages. */
+static void a_teacher_of_classes(void **state)
+{
+    (void)state;
+    write_rows("rows.tsv", "dog");
+    struct oa_options o = classes("softmax");
+    train(&o, "classes", false);
+    o = classes("local(window=16)");
+    set_option(&o, "train.init", "classes");
+    set_option(&o, "distil.teacher", "classes");
+    o.train_steps = 1;
+    o.distil_hard = 0;
+    assert_true(fabs(train(&o, "same", false)) < 1e-13);
+    remove_folder("same");
+    o.distil_hard = 0.5;
+    double half = train(&o, "same", false);
+    remove_folder("same");
+    set_option(&o, "distil.teacher", "");
+    is_near(half, train(&o, "same", false) / 2, 1e-12);
+    remove_folder("same");
+    set_option(&o, "distil.teacher", "classes");
+    set_option(&o, "distil.learn", "attention");
+    assert_true(train(&o, "same", false) < 1e-25);
+    remove_folder("same");
+    set_option(&o, "model.attention", "hedgehog");
+    assert_true(train(&o, "other", false) > 1e-3);
+    remove_folder("other");
+    write_rows("rows.tsv", "yak");
+    double loss;
+    assert_int_not_equal(try_train(&o, "x", false, &loss), OA_OK);
+    assert_non_null(strstr(error, "class 3 is \"dog\" in the teacher and \"yak\" here"));
+    remove_folder("classes");
+}
+
 static void only_new_layers_change(void **state)
 {
     (void)state;
@@ -504,6 +559,7 @@ int main(void)
         cmocka_unit_test(gradients_of_the_output),
         cmocka_unit_test(the_same_function_has_nothing_to_learn),
         cmocka_unit_test(a_teacher_with_a_head),
+        cmocka_unit_test(a_teacher_of_classes),
         cmocka_unit_test(only_new_layers_change),
         cmocka_unit_test(both_stages_resume),
         cmocka_unit_test(plans_with_a_teacher),

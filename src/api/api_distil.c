@@ -25,7 +25,7 @@ struct distilling {
     struct oa_options part[PARTS];
     struct oa_run result[PARTS];
     struct oa_plan plan[PARTS];
-    const char *unit;
+    const char *unit, *counted; /* of the loss; what has one */
 };
 
 /* ---- options of the parts ---- */
@@ -139,6 +139,7 @@ static enum oa_error distil_run_part(struct distilling *d, enum distil_part part
         e = oa_plan_workload(d->c, &d->part[OUTPUT], &w, &d->plan[OUTPUT]);
     if (e == OA_OK) {
         distil_log_plan(d, part);
+        d->counted = w.task->answer == OA_ANSWER_CLASS ? "examples" : "tokens";
         d->unit = w.task->measures ? w.task->measures->unit : "nats a token";
         e = oa_train_run(d->c, &r, &d->result[part]);
     }
@@ -231,8 +232,8 @@ static enum oa_error distil_report(const struct distilling *d, const struct oa_o
     oa_name_add(&text, d->teacher);
     oa_text_printf(&text, "\nattention       ");
     oa_name_add(&text, d->config.options.model_attention);
-    oa_text_printf(&text, "\nvalidated       %.0f tokens, loss in %s\n\n",
-                   d->result[OUTPUT].valid_tokens, d->unit);
+    oa_text_printf(&text, "\nvalidated       %.0f %s, loss in %s\n\n",
+                   d->result[OUTPUT].valid_tokens, d->counted, d->unit);
     oa_table_init(&table, d->c, columns, 6);
     for (int part = 0; part < PARTS; part++)
         distil_add_row(d, &table, part);

@@ -56,15 +56,49 @@ static enum oa_error refuse_pair(const struct oa_teacher *k, const char *what, l
                    theirs, ours);
 }
 
+/* Probabilities of classes are compared by their numbers. */
+static enum oa_error teacher_check_classes(const struct oa_teacher *k)
+{
+    oa_context *c = k->student->context;
+    char *const *ours = k->student->form.labels;
+    struct oa_pretrained files;
+    struct oa_options theirs;
+    struct oa_model_form form;
+    struct oa_labels labels;
+    if (k->model->form.classes != k->student->form.classes)
+        return refuse_pair(k, "the number of classes", k->model->form.classes,
+                           k->student->form.classes);
+    oa_options_default(&theirs);
+    OA_TRY(teacher_find(c, k->student->options.distil_teacher, &files));
+    OA_TRY(oa_config_load(c, files.config, &theirs, &form));
+    OA_TRY(oa_config_labels(c, files.config, &form, &labels));
+    enum oa_error e = OA_OK;
+    for (long i = 0; e == OA_OK && ours && i < labels.count; i++)
+        if (strcmp(labels.name[i], ours[i]) != 0)
+            e = oa_fail(c, OA_ARGUMENT,
+                        "distil.teacher: class %ld is \"%.60s\" in the teacher and \"%.60s\" "
+                        "here; give data with the same classes",
+                        i + 1, labels.name[i], ours[i]);
+    oa_labels_free(&labels);
+    return e;
+}
+
+static enum oa_error teacher_check_kind(const struct oa_teacher *k)
+{
+    const struct oa_model_form *f = &k->student->form, *g = &k->model->form;
+    bool probabilities = f->output == OA_OUTPUT_TOKENS || f->output == OA_OUTPUT_CLASSES;
+    if (!probabilities || f->patch || (f->encoder && f->decoder) || f->encoder != g->encoder ||
+        f->decoder != g->decoder || g->output != f->output)
+        return oa_fail(k->student->context, OA_UNSUPPORTED,
+                       "distil.teacher: only language models, masked language models and "
+                       "classifiers of texts learn from a teacher, which must be of the same kind");
+    return f->output == OA_OUTPUT_CLASSES ? teacher_check_classes(k) : OA_OK;
+}
+
 static enum oa_error teacher_check_pair(const struct oa_teacher *k)
 {
     const struct oa_options *a = &k->model->options, *b = &k->student->options;
-    const struct oa_model_form *f = &k->student->form, *g = &k->model->form;
-    if (f->output != OA_OUTPUT_TOKENS || (f->encoder && f->decoder) || f->encoder != g->encoder ||
-        f->decoder != g->decoder || g->output != f->output)
-        return oa_fail(k->student->context, OA_UNSUPPORTED,
-                       "distil.teacher: only language models and masked language models learn from "
-                       "a teacher, which must be of the same kind");
+    OA_TRY(teacher_check_kind(k));
     if (k->model->vocabulary != k->student->vocabulary)
         return refuse_pair(k, "model.vocabulary", k->model->vocabulary, k->student->vocabulary);
     if (a->model_context < b->model_context)
@@ -229,6 +263,9 @@ static double output_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batc
 {
     const struct oa_options *o = &k->student->options;
     oa_tensor *hidden = oa_model_batch_hidden(&k->tape, k->model, batch);
+    if (hidden && k->model->form.output == OA_OUTPUT_CLASSES)
+        hidden =
+            oa_model_pool(&k->tape, k->model, hidden, batch->rows, batch->length, batch->lengths);
     struct oa_soft_targets soft = { .x = oa_model_head(&k->tape, k->model, hidden),
                                     .w = k->model->output,
                                     .b = k->model->output_bias,

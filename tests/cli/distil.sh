@@ -73,6 +73,22 @@ expect 2 distil --config distil.yaml --teacher teacher --student hedgehog --out 
 says err 'begun with'
 expect 2 distil --config distil.yaml --teacher teacher --out x
 says err 'distil needs --teacher RUN, --student SPEC and --out FOLDER'
+# A classifier; its classes are those of the teacher.
+awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { s = ""; n = 0
+    for (j = 0; j < 8; j++) { y = rand() < 0.5; n += y; s = s (y ? "a" : "b") } print (n > 4 ? "many" : n < 4 ? "few" : "half") "\t" s } }' >counts.tsv
+classes="--task classify --data.train counts.tsv --data.tokenizer char --model.layers 2 --model.width 16 --model.heads 2 --model.context 16 \
+    --model.pool mean --train.batch 8 --quiet"
+expect 0 train $classes --train.steps 100 --train.lr 5e-3 --out classifier
+expect 0 distil $classes --teacher classifier --student hedgehog --distil.attention_steps 20 --train.steps 10 --out taught
+says out '^validated       20 examples, loss in nats an example$'
+after=$(sed -n 's/^after output *\([0-9.]*\) .*/\1/p' out)
+expect 0 eval taught --json
+sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out | awk -v after="$after" '{ exit !(($1 - after) ^ 2 < 1e-8) }' || fail "eval has not the loss $after"
+sed -i 's/^half/much/' counts.tsv
+expect 2 distil $classes --teacher classifier --student hedgehog --out x
+says err 'class'
+[ ! -e x ] || fail "a refused distillation made a folder"
+
 mv teacher gone # a plan does not need it
 expect 0 plan d
 says_wrapped err 'the run learned from a teacher, which is not counted here'
