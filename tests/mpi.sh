@@ -391,6 +391,21 @@ for folder in farmed-after group-after; do
     same a b
 done
 
+part "a comparison that learns from a teacher, on 2 ranks and on 2 that train together"
+expect 0 train --config tiny.yaml --train.steps 60 $quickly --out teacher
+comparison="compare --config tiny.yaml --attention softmax --attention hedgehog --seeds 2 --threads 1 --quiet --init teacher \
+    --distil.teacher teacher --distil.attention_steps 6 --train.steps 6 --train.accumulate 2 --train.batch 2"
+expect 0 $comparison --out alone-taught
+ranks 2 0 $comparison --out farmed-taught
+ranks 2 0 $comparison --compare.ranks 2 --out group-taught
+weights alone-taught >a
+for folder in farmed-taught group-taught; do
+    weights $folder >b
+    same a b
+    same alone-taught/runs/attention-02/seed-1/attention/model.safetensors $folder/runs/attention-02/seed-1/attention/model.safetensors
+    [ ! -e $folder/runs/attention-01/seed-1/attention ] || fail "softmax learned its own outputs"
+done
+
 part "a comparison whose ranks are killed"
 comparison="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
     --train.steps 600 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
