@@ -43,8 +43,7 @@ static const struct flag flags[] = {
 const struct command command_translate = {
     .name = "translate",
     .sentence = "translates or summarizes each line",
-    .usage = "DIR [--beam N] [--max-tokens N] [--nbest N | --scores] [--alignment] [--json] < "
-             "INPUT > OUTPUT",
+    .usage = "DIR [--beam N] [--nbest N | --scores] [--alignment] [--json]... < INPUT > OUTPUT",
     .text =
         "For runs of the tasks translate, summarize and dialogue. Line i of the output is "
         "generated for line i of the input, independent of the other lines. An empty line gives "
