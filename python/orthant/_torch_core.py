@@ -2,13 +2,14 @@
 """Attention on given queries, keys and values in PyTorch, on the processor."""
 import functools
 import os
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, library
 
 from . import _binding as binding
+from . import _torch_passes
 from ._library import Error
 from .core import Core
 
@@ -23,6 +24,16 @@ def _core(spec, process, bfloat16, **form):
                     "has no place for: use orthant.torch.Attention"
                     % (spec, ", ".join(core.parameters)), binding.OA_UNSUPPORTED)
     return core
+
+
+def _core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap):
+    """The core for tensors of these shapes."""
+    queries, keys = q.shape[2], k.shape[2]
+    return _core(spec, os.getpid(), q.dtype == torch.bfloat16, heads=q.shape[1],
+                 key_heads=k.shape[1], head_width=q.shape[3], value_width=v.shape[3],
+                 context=context or 1 << (max(queries, keys) - 1).bit_length(),
+                 causal=causal, cross=not causal and queries != keys if cross is None else cross,
+                 dtype=_DTYPES[q.dtype], seed=seed, threads=threads, logit_cap=logit_cap)
 
 
 def _array(tensor):
@@ -47,7 +58,7 @@ class _Saved:
 
 
 def _forward(q, k, v, lengths, core, backward):
-    """o, and the pass for _Attend.backward."""
+    """o, and the pass for _backward."""
     strides = q.stride(), k.stride(), v.stride()
     direct = (q.dtype != torch.bfloat16 and strides[0][3] == strides[1][3] == strides[2][3] == 1
               and lengths is None and not (q.is_neg() or k.is_neg() or v.is_neg())
@@ -66,6 +77,16 @@ def _forward(q, k, v, lengths, core, backward):
     return o.transpose(1, 2), _Saved(core, p)
 
 
+def _backward(do, q, k, v, lengths, saved):
+    """Gradients of q, k and v."""
+    with saved.core.context.lock:
+        if saved.used:  # a second backward call of a retained graph
+            saved.core.forward(_array(q), _array(k), _array(v), lengths, into=saved.p)
+        saved.used = True
+        gradients = saved.core.backward(saved.p, _array(do))
+    return [_tensor(g, do.dtype) for g in gradients]
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v, lengths, core, backward):
@@ -77,14 +98,63 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, do):
-        saved = ctx.saved
-        with saved.core.context.lock:
-            if saved.used:  # a second backward call of a retained graph
-                arrays = [_array(t) for t in ctx.saved_tensors]
-                saved.core.forward(*arrays, ctx.lengths, into=saved.p)
-            saved.used = True
-            gradients = saved.core.backward(saved.p, _array(do))
-        return (*[_tensor(g, do.dtype) for g in gradients], None, None, None)
+        return (*_backward(do, *ctx.saved_tensors, ctx.lengths, ctx.saved), None, None, None)
+
+
+# ---- the same as an operation of torch.compile and torch.export
+
+
+@library.custom_op("orthant::attend", mutates_args=(), device_types="cpu")
+def _attend(q: Tensor, k: Tensor, v: Tensor, lengths: Optional[Tensor], spec: str, causal: bool,
+            context: int, cross: Optional[bool], seed: int, threads: int, logit_cap: float,
+            backward: bool) -> Tuple[Tensor, Tensor]:
+    core = _core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap)
+    o, saved = _forward(q, k, v, _lengths(lengths), core, backward)
+    return o, _torch_passes.number_of(saved) if backward else torch.zeros(1, dtype=torch.int64)
+
+
+def _like(t, width=None):
+    """An empty tensor as _forward and _backward make them."""
+    batch, heads, tokens = t.shape[:3]
+    return t.new_empty(batch, tokens, heads, width or t.shape[3]).transpose(1, 2)
+
+
+@_attend.register_fake
+def _(q, k, v, *_):
+    return _like(q, v.shape[3]), q.new_empty(1, dtype=torch.int64)
+
+
+@library.custom_op("orthant::attend_backward", mutates_args=(), device_types="cpu")
+def _attend_backward(do: Tensor, q: Tensor, k: Tensor, v: Tensor, lengths: Optional[Tensor],
+                     number: Tensor, spec: str, causal: bool, context: int, cross: Optional[bool],
+                     seed: int, threads: int, logit_cap: float) -> Tuple[Tensor, Tensor, Tensor]:
+    saved = _torch_passes.find(number)
+    if saved is None:
+        core = _core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap)
+        saved = _forward(q, k, v, _lengths(lengths), core, True)[1]
+    return tuple(_backward(do, q, k, v, _lengths(lengths), saved))
+
+
+@_attend_backward.register_fake
+def _(do, q, k, v, *_):
+    return _like(q), _like(k), _like(v)
+
+
+def _save(ctx, inputs, output):
+    q, k, v, lengths, *form, _ = inputs
+    ctx.form = form
+    ctx.save_for_backward(q, k, v, lengths, output[1])
+
+
+def _differentiate(ctx, do, _):
+    return (*_attend_backward(do, *ctx.saved_tensors, *ctx.form), *[None] * 9)
+
+
+_attend.register_autograd(_differentiate, setup_context=_save)
+
+
+def _lengths(lengths):
+    return lengths.detach().cpu().numpy() if isinstance(lengths, Tensor) else lengths
 
 
 def _check(tensor, name, q):
@@ -101,7 +171,6 @@ def _check(tensor, name, q):
                     % (name, list(tensor.shape)), binding.OA_SHAPE)
 
 
-@torch.compiler.disable  # a compiled model calls it between its graphs
 def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
            lengths: Any = None, scale: Optional[float] = None, context: int = 0,
            cross: Optional[bool] = None, seed: int = 1, threads: int = 0,
@@ -112,23 +181,20 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
     causal: fewer queries than keys are the last ones. lengths [batch]: keys without padding, which
     is at the end. scale: of q·k, None = 1/√width. context: size of tables, 0 = the number of keys;
     several numbers of keys need one. cross: keys of another sequence, None: where their number is
-    another one and causal is False. float32, float64; bfloat16 computes in it. Differentiable once.
+    another one and causal is False. float32, float64; bfloat16 computes in it. Differentiable once. One
+    operation for torch.compile and torch.export.
     """
     for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
         _check(tensor, name, q)
-    cross = (not causal and q.shape[2] != k.shape[2]) if cross is None else cross
-    if isinstance(lengths, Tensor):
-        lengths = lengths.detach().cpu().numpy()
-    longest = max(q.shape[2], k.shape[2])
-    context = context or 1 << (longest - 1).bit_length()
-    core = _core(spec, os.getpid(), q.dtype == torch.bfloat16, heads=q.shape[1],
-                 key_heads=k.shape[1], head_width=q.shape[3], value_width=v.shape[3],
-                 context=context, causal=bool(causal), cross=bool(cross),
-                 dtype=_DTYPES[q.dtype], seed=seed, threads=threads, logit_cap=logit_cap)
     factor = 1 if scale is None else scale * q.shape[3] ** 0.5
     if abs(factor - 1) > 1e-12:
         q = q * factor
+    form = spec, bool(causal), context, cross, seed, threads, logit_cap
     backward = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        lengths = None if lengths is None else torch.as_tensor(lengths)
+        return _attend(q, k, v, lengths, *form, backward)[0]
+    lengths, core = _lengths(lengths), _core_of(q, k, v, *form)
     if not backward:
         return _forward(q, k, v, lengths, core, False)[0]
     return _Attend.apply(q, k, v, lengths, core, backward)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention layers in models of PyTorch, on the processor."""
 import functools
-import itertools
 import json
 import os
 import weakref
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor, library, nn
 
 from . import _binding as binding
+from . import _torch_passes
 from ._library import Error
 from ._torch_core import attend
 from .layer import Layer
@@ -123,19 +123,11 @@ class _Attend(torch.autograd.Function):
 
 # ---- the same as an operation of torch.compile and torch.export
 
-# _Saved by number, as long as the tensor with the number has its memory. Without it (the tensor
-# was copied, or comes from another process) the pass is computed again.
-_passes, _numbers = {}, itertools.count(1)
-
-
 @library.custom_op("orthant::attention", mutates_args=(), device_types="cpu")
 def _attention(x: Tensor, memory: Optional[Tensor], lengths: Optional[Tensor],
                weights: List[Tensor], trained: int, form: str) -> Tuple[Tensor, Tensor]:
     y, saved = _forward(x, memory, _array(lengths), weights, form)
-    number = np.array([next(_numbers)])
-    _passes[int(number[0])] = saved
-    weakref.finalize(number, _passes.pop, int(number[0]), None)
-    return y, torch.from_numpy(number)
+    return y, _torch_passes.number_of(saved)
 
 
 @_attention.register_fake
@@ -148,7 +140,7 @@ def _(x, memory, lengths, weights, trained, form):
 def _attention_backward(dy: Tensor, x: Tensor, memory: Optional[Tensor], lengths: Optional[Tensor],
                         weights: List[Tensor], trained: int, form: str,
                         number: Tensor) -> List[Tensor]:
-    saved = _passes.get(int(number))
+    saved = _torch_passes.find(number)
     if saved is None:
         saved = _forward(x, memory, _array(lengths), weights, form)[1]
     dx, dmemory, gradients = _backward(dy, x, memory, weights, saved)
