@@ -33,30 +33,36 @@ class Core:
     spec: one layer of the attention language, which must not read the tokens' input; heads,
     head_width; context: longest sequence; key_heads: heads of keys and values, 0 = heads;
     value_width, 0 = head_width; causal; cross, with key_context: the most keys, 0 = context; dtype:
-    numpy.float32 or float64; seed of the attention's own parameters; logit_cap, 0 = none.
-    bfloat16: computes in it, on arrays of float32. parameters, frozen, gradients: as orthant.Layer;
-    most attentions have none.
+    numpy.float32 or float64, None: that of the first arrays (float32 where there are trained
+    parameters); arrays that it would round are refused. seed of the attention's own parameters;
+    logit_cap, 0 = none. bfloat16: computes in it, on arrays of float32. parameters, frozen,
+    gradients: as orthant.Layer; most attentions have none.
     """
 
     def __init__(self, spec: str, heads: int, head_width: int, context: int, key_heads: int = 0,
                  value_width: int = 0, key_context: int = 0, causal: bool = False,
-                 cross: bool = False, dtype: Any = np.float32, seed: int = 1,
+                 cross: bool = False, dtype: Any = None, seed: int = 1,
                  logit_cap: float = 0.0, bfloat16: bool = False, threads: int = 0,
                  isa: Optional[str] = None, device: Optional[str] = None) -> None:
-        dtype = np.dtype(dtype)
+        self._follows = dtype is None and not bfloat16
+        dtype = np.dtype(np.float32 if dtype is None else dtype)
         if dtype not in (np.float32, np.float64) or (bfloat16 and dtype != np.float32):
             raise Error("the dtype of a core is %s; choose float32, with or without bfloat16, or "
                         "float64" % dtype)
-        precision = b"bf16" if bfloat16 else b"f64" if dtype == np.float64 else b"f32"
-        self.spec, self.heads, self.head_width, self.dtype = spec, heads, head_width, dtype
+        self.spec, self.heads, self.head_width, self.bfloat16 = spec, heads, head_width, bfloat16
         self.key_heads, self.value_width = key_heads or heads, value_width or head_width
         self.context = shared_context(threads, isa, device)
-        form = fill_request(binding.oa_core_form, dict(
+        self._form = fill_request(binding.oa_core_form, dict(
             heads=heads, key_heads=key_heads, head_width=head_width, value_width=value_width,
             length=context, key_length=key_context, causal=int(causal), cross=int(cross),
-            precision=precision, seed=seed, logit_cap=logit_cap))
-        self.handle = Handle(self.context, text_bytes(spec, "attention"), form, "core")
-        self._spare = []
+            seed=seed, logit_cap=logit_cap))
+        self._open(dtype)
+
+    def _open(self, dtype):
+        self.dtype, self._spare = dtype, []
+        self._form.precision = (b"bf16" if self.bfloat16 else
+                                b"f64" if dtype == np.float64 else b"f32")
+        self.handle = Handle(self.context, text_bytes(self.spec, "attention"), self._form, "core")
         self.parameters, self.frozen, self.gradients = {}, {}, {}
         self._describe()
         for name in ("parameters", "frozen", "gradients"):
@@ -84,11 +90,26 @@ class Core:
 
     # ---- arrays
 
-    def _array(self, x, name, heads, width):
+    def _checked(self, x, name):
         x = as_array(x, name)
         if x.dtype.kind not in "fiub":
             raise Error("%s is an array of %s; give one of real numbers" % (name, x.dtype))
-        x = np.asarray(x, self.dtype)
+        if not np.can_cast(x.dtype, self.dtype):
+            raise Error("%s is %s, which the core would round to %s: convert it, or open the core "
+                        "with another dtype than %s" % (name, x.dtype, self.dtype, self.dtype))
+        return x
+
+    def _follow(self, *arrays):
+        """The first arrays give the core its dtype. Parameters may have been read already."""
+        if not self._follows:
+            return
+        with self.context.lock:
+            self._follows = False
+            if not self.parameters and not all(np.can_cast(x.dtype, np.float32) for x in arrays):
+                self._open(np.dtype(np.float64))
+
+    def _array(self, x, name, heads, width):
+        x = np.asarray(self._checked(x, name), self.dtype)
         if x.ndim != 4 or x.shape[2:] != (heads, width):
             raise Error("%s has the shape %s; give [batch, tokens, %d, %d]"
                         % (name, list(x.shape), heads, width), binding.OA_SHAPE)
@@ -97,6 +118,8 @@ class Core:
         return x if whole and any(x.strides[:3]) else np.ascontiguousarray(x)
 
     def _input(self, q, k, v, lengths):
+        q, k, v = as_array(q, "q"), as_array(k, "k"), as_array(v, "v")
+        self._follow(q, k, v)
         q = self._array(q, "q", self.heads, self.head_width)
         k = self._array(k, "k", self.key_heads, self.head_width)
         v = self._array(v, "v", self.key_heads, self.value_width)
@@ -156,7 +179,7 @@ class Core:
         pass has one backward call."""
         if p.core is not self.handle:
             raise Error("the pass is that of another core")
-        do = np.ascontiguousarray(as_array(do, "do"), self.dtype)
+        do = np.ascontiguousarray(self._checked(do, "do"), self.dtype)
         if do.shape != p.shapes[3]:
             raise Error("do has the shape %s; give %s" % (list(do.shape), list(p.shapes[3])),
                         binding.OA_SHAPE)

@@ -149,6 +149,18 @@ class TestDLPack(unittest.TestCase):
         weight = torch.from_dlpack(layer.parameters["query.weight"])
         self.assertEqual(weight.data_ptr(), layer.parameters["query.weight"].ctypes.data)
 
+    def test_a_core_has_the_dtype_of_the_first_tensors(self):
+        for dtype in (torch.float32, torch.float64):
+            x = torch.randn(2, 5, 4, 6, dtype=dtype)
+            core = orthant.Core("softmax", 4, 6, 8)
+            o = torch.from_dlpack(core(x, x, x)).transpose(1, 2)
+            expected = orthant.torch.attend("softmax", *[x.transpose(1, 2)] * 3, context=8)
+            self.assertTrue(torch.equal(o, expected))
+        core = orthant.Core("softmax", 4, 6, 8)
+        core(x.float(), x.float(), x.float())
+        with self.assertRaisesRegex(orthant.Error, "q is float64, which the core would round"):
+            core(x, x, x)
+
     def test_what_numpy_cannot_read_is_refused(self):
         layer, x = orthant.Layer("softmax", 24, 4, 8), torch.randn(2, 5, 24)
         for tensor, sentence in ((x.clone().requires_grad_(), "x is not given to NumPy: .*gradient"),

@@ -107,6 +107,36 @@ class TestCore(unittest.TestCase):
         exact, rough = made(dtype=np.float32)(q, k, v), made(dtype=np.float32, bfloat16=True)(q, k, v)
         self.assertTrue(1e-4 < abs(exact - rough).max() < 3e-2)
 
+    def test_the_dtype_is_that_of_the_first_arrays(self):
+        for dtype in (np.float32, np.float64):
+            arrays = drawn(dtype=dtype)
+            core = made("performer", dtype=None)
+            o, p = core.forward(*arrays)
+            gradients = core.backward(p, o)
+            expected, q = made("performer", dtype=dtype).forward(*arrays)
+            self.assertTrue(np.array_equal(o, expected))
+            self.assertEqual({x.dtype for x in (o, *gradients, *core.frozen.values())}, {np.dtype(dtype)})
+        self.assertLess(abs(core(*drawn(dtype=np.float32)) - o).max(), 1e-6)  # nothing is rounded
+        self.assertEqual(made(dtype=None)(*[x.astype(np.float16) for x in arrays]).dtype, np.float32)
+        self.assertEqual(made(dtype=None)(*[x.astype(int) for x in arrays]).dtype, np.float64)
+
+    def test_what_would_be_rounded_is_refused(self):
+        single, double = drawn(dtype=np.float32), drawn()
+        core = made(dtype=None)
+        o, p = core.forward(*single)
+        for core in (core, made(dtype=np.float32), made(dtype=np.float32, bfloat16=True),
+                     made(dtype=None, bfloat16=True), made("softmax(normalise=sink)", dtype=None)):
+            for i, name in enumerate("qkv"):
+                arrays = [*single[:i], double[i], *single[i + 1:]]
+                with self.assertRaisesRegex(orthant.Error, name + " is float64, which the core"):
+                    core(*arrays)
+        core = made(dtype=np.float32)
+        o, p = core.forward(*single)
+        with self.assertRaisesRegex(orthant.Error, "do is float64"):
+            core.backward(p, o.astype(np.float64))
+        with self.assertRaisesRegex(orthant.Error, "q is int64"):
+            core(single[0].astype(np.int64), *single[1:])
+
     def test_wrong_arrays_are_refused(self):
         q, k, v = drawn()
         for arguments, sentence in (((q[0], k, v), "give .batch, tokens, 4, 6"),
