@@ -506,6 +506,7 @@ static void shared_heads_are_repeated_heads(void **state)
     check_shared_heads(c, "linformer(rank=3)", 0);
     check_shared_heads(c, "softmax:2 | local(window=2):2", 1);
     check_shared_heads(c, "softmax:3 | linear:1", 1);
+    check_shared_heads(c, "linformer(rank=3):2 | softmax:2", 0); /* one given head for two */
     oa_close(c);
 }
 

@@ -149,7 +149,8 @@ static struct core_block core_block_of(const struct oa_core_pass *p, int group,
 /* Whether the tensor has the elements of a contiguous array, in its order. */
 static bool core_block_is_whole(const struct core_block *b)
 {
-    return b->heads == b->all_heads && b->before == 0 && b->group->first_head == 0;
+    return b->heads == b->all_heads && b->before == 0 &&
+           b->group->shape.heads == b->group->layer_heads;
 }
 
 /* The head of the caller's array that is number `head` of the tensor. */
