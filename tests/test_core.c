@@ -540,6 +540,87 @@ static void groups_read_their_heads(void **state)
     oa_close(c);
 }
 
+/* ---- arrays of bfloat16 ---- */
+
+static uint16_t bf16_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float float_of(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof x);
+    return x;
+}
+
+struct rounded { /* q, k, v and d_o; results o, dq, dk and dv */
+    uint16_t given[4][COUNT], result[4][COUNT];
+    float same[4][COUNT], out[4][COUNT];
+};
+
+/* Arrays of bfloat16 are those of float that have its numbers; results are rounded once. */
+static void check_bf16_arrays(oa_context *c, const char *spec, long key_heads, long queries)
+{
+    struct rounded *r = calloc(1, sizeof *r);
+    double x[COUNT];
+    for (int i = 0; i < 4; i++) {
+        fill(x, COUNT, 1 + (unsigned)i);
+        for (long j = 0; j < COUNT; j++)
+            r->same[i][j] = float_of(r->given[i][j] = bf16_of((float)x[j]));
+    }
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        struct oa_core_form form = { .heads = HEADS,
+                                     .key_heads = key_heads,
+                                     .head_width = WIDTH,
+                                     .length = TOKENS,
+                                     .causal = 1,
+                                     .precision = "bf16",
+                                     .seed = 5,
+                                     .bf16_arrays = bf16 };
+        oa_core *core = oa_core_open(c, spec, &form);
+        oa_core_pass *p = oa_core_pass_open(core);
+        const void *in[4];
+        void *out[4];
+        for (int i = 0; i < 4; i++) {
+            in[i] = bf16 ? (void *)r->given[i] : (void *)r->same[i];
+            out[i] = bf16 ? (void *)r->result[i] : (void *)r->out[i];
+        }
+        struct oa_core_input input = {
+            .batch = BATCH, .queries = queries, .keys = TOKENS, .q = in[0], .k = in[1], .v = in[2]
+        };
+        assert_int_equal(oa_core_forward(p, &input, out[0]), OA_OK);
+        assert_int_equal(oa_core_backward(p, in[3], out[1], out[2], out[3]), OA_OK);
+        oa_core_pass_close(p);
+        oa_core_close(core);
+    }
+    for (int i = 0; i < 4; i++)
+        for (long j = 0; j < COUNT; j++)
+            if (r->result[i][j] != bf16_of(r->out[i][j]))
+                fail_msg("%s: element %ld of array %d is %g, not %g", spec, j, i,
+                         (double)float_of(r->result[i][j]), (double)r->out[i][j]);
+    free(r);
+}
+
+static void arrays_of_bfloat16_are_those_of_float(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    check_bf16_arrays(c, "softmax", HEADS, TOKENS);
+    check_bf16_arrays(c, "linear", 2, TOKENS - 2);
+    check_bf16_arrays(c, "softmax:3 | local(window=2):1", 2, TOKENS);
+    assert_null(oa_core_open(
+        c, "softmax",
+        &(struct oa_core_form){ .heads = 4, .head_width = 4, .length = 3, .bf16_arrays = 1 }));
+    const char *sentence;
+    assert_int_equal(oa_last_error(c, &sentence), OA_ARGUMENT);
+    assert_non_null(strstr(sentence, "choose bf16"));
+    oa_close(c);
+}
+
 static void strides_are_those_of_the_caller(void **state)
 {
     (void)state;
@@ -652,10 +733,10 @@ static void misuse_is_refused(void **state)
     expect_failure(c, oa_core_forward(p, &in, x->o), OA_ARGUMENT, "k is NULL");
     in = input_of(x);
     in.lengths = (const int32_t[]){ 3, 8 };
-    expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE, "length 8 of sequence 1");
+    expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE, "lengths[1] is 8");
     in.lengths = (const int32_t[]){ -1, 7 };
     expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE,
-                   "length -1 of sequence 0: give 0 to 7");
+                   "lengths[0] is -1: give 0 to 7");
     in = input_of(x);
     in.no_backward = 1;
     assert_int_equal(oa_core_forward(p, &in, x->o), OA_OK);
@@ -663,7 +744,7 @@ static void misuse_is_refused(void **state)
     assert_null(oa_core_open(
         c, "softmax",
         &(struct oa_core_form){ .heads = 4, .key_heads = 3, .head_width = 4, .length = 3 }));
-    expect_failure(c, OA_SHAPE, OA_SHAPE, "3 heads of keys");
+    expect_failure(c, OA_SHAPE, OA_SHAPE, "key_heads is 3");
     assert_null(oa_core_open(
         c, "linear",
         &(struct oa_core_form){ .heads = 4, .head_width = 4, .length = 3, .logit_cap = 5 }));
@@ -694,6 +775,7 @@ int main(void)
         cmocka_unit_test(gradients_of_wide_values_are_written_whole),
         cmocka_unit_test(shared_heads_are_repeated_heads),
         cmocka_unit_test(groups_read_their_heads),
+        cmocka_unit_test(arrays_of_bfloat16_are_those_of_float),
         cmocka_unit_test(strides_are_those_of_the_caller),
         cmocka_unit_test(padding_is_not_read),
         cmocka_unit_test(misuse_is_refused),

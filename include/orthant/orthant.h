@@ -541,7 +541,9 @@ struct oa_core_form {
     const char *precision; /* "f32", "bf16" or "f64"; NULL = f32 */
     uint64_t seed;         /* of the attention's own parameters */
     double logit_cap;      /* logits s become cap·tanh(s/cap), softmax only; 0 = none */
-    long reserved[4];
+    int bf16_arrays; /* 1, with the precision bf16: elements of q, k, v, o and of their gradients
+                        are bfloat16; parameters stay float */
+    long reserved[3];
 };
 /* spec: one layer of the attention language. NULL after a failure. */
 OA_API oa_core *oa_core_open(oa_context *c, const char *spec, const struct oa_core_form *form);

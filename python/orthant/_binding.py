@@ -308,7 +308,8 @@ class oa_core_form(Structure):
         ('precision', c_char_p),
         ('seed', c_uint64),
         ('logit_cap', c_double),
-        ('reserved', c_long * 4),
+        ('bf16_arrays', c_int),
+        ('reserved', c_long * 3),
     ]
 
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum core_array { QUERY, KEY, VALUE, ARRAYS };
+enum core_array { QUERY, KEY, VALUE };
 
 struct oa_core {
     oa_context *context;
@@ -30,11 +30,11 @@ struct oa_core_pass {
 
 static enum oa_error core_check_form(oa_context *c, const struct oa_core_form *f)
 {
-    OA_TRY(oa_check_reserved(c, "oa_core_form", f->reserved, 4));
+    OA_TRY(oa_check_reserved(c, "oa_core_form", f->reserved, 3));
     if (f->heads < 1 || f->key_heads < 1 || f->heads % f->key_heads)
         return oa_fail(c, OA_SHAPE,
-                       "%ld heads with %ld heads of keys: each must be positive, and the second "
-                       "divide the first",
+                       "heads is %ld and key_heads is %ld: give positive numbers, the second a "
+                       "divisor of the first",
                        f->heads, f->key_heads);
     if (f->head_width < 1 || f->value_width < 1 || f->length < 1 || f->key_length < 1)
         return oa_fail(c, OA_SHAPE,
@@ -62,6 +62,10 @@ static enum oa_error core_open_layer(struct oa_core *core, const char *spec)
     if (!oa_precision_parse(f->precision ? f->precision : "f32", &precision))
         return oa_fail(core->context, OA_ARGUMENT,
                        "the precision is \"%s\"; choose f32, bf16 or f64", f->precision);
+    if (f->bf16_arrays && precision != OA_PRECISION_BF16)
+        return oa_fail(core->context, OA_ARGUMENT,
+                       "arrays of bfloat16 with the precision \"%s\": choose bf16",
+                       f->precision ? f->precision : "f32");
     OA_TRY(oa_single_layer_open(core->context, spec, precision, false, &core->rig));
     if (core->rig.spec.layers > 1)
         return oa_fail(core->context, OA_ARGUMENT, "the attention has %d layers; give one",
@@ -153,6 +157,34 @@ static bool core_block_is_whole(const struct core_block *b)
            b->group->shape.heads == b->group->layer_heads;
 }
 
+/* ---- elements of the caller's arrays: reals, or acts of bfloat16 ---- */
+
+static size_t core_element_size(const struct oa_core *core)
+{
+    const struct oa_numbers *n = &core->rig.device->numbers;
+    return core->form.bf16_arrays ? n->act_size : n->real_size;
+}
+
+static void core_upload(const struct oa_core *core, long n, const void *from, void *act)
+{
+    struct oa_device *d = core->rig.device;
+    if (core->form.bf16_arrays)
+        d->ops->upload(d, (size_t)n * d->numbers.act_size, from, act);
+    else
+        oa_acts_upload(d, n, from, act);
+}
+
+static void core_download(const struct oa_core *core, long n, const void *act, void *to)
+{
+    struct oa_device *d = core->rig.device;
+    if (core->form.bf16_arrays)
+        d->ops->download(d, (size_t)n * d->numbers.act_size, act, to);
+    else
+        oa_acts_download(d, n, act, to);
+}
+
+/* ---- gathering and scattering ---- */
+
 /* The head of the caller's array that is number `head` of the tensor. */
 static long core_block_head(const struct oa_core_pass *p, const struct core_block *b, long head)
 {
@@ -160,20 +192,20 @@ static long core_block_head(const struct oa_core_pass *p, const struct core_bloc
                              : oa_core_key_head(&p->core->rig.layer, b->group, head);
 }
 
-/* Copies the rows of the caller's array to the tensor's reals. */
+/* Copies the rows of the caller's array in the order of the tensor. */
 static void core_gather(const struct oa_core_pass *p, const struct core_block *b, const void *from,
                         const long stride[3], char *to)
 {
-    size_t real = p->core->rig.device->numbers.real_size, row = (size_t)b->width * real;
+    size_t size = core_element_size(p->core), row = (size_t)b->width * size;
     for (long i = 0; i < p->batch * b->rows; i++) {
         long sequence = i / b->rows, token = i % b->rows - b->before;
         const char *at =
-            (const char *)from + (sequence * stride[0] + token * stride[1]) * (long)real;
+            (const char *)from + (sequence * stride[0] + token * stride[1]) * (long)size;
         for (long h = 0; h < b->heads; h++, to += row) {
             if (token < 0)
                 memset(to, 0, row);
             else
-                memcpy(to, at + core_block_head(p, b, h) * stride[2] * (long)real, row);
+                memcpy(to, at + core_block_head(p, b, h) * stride[2] * (long)size, row);
         }
     }
 }
@@ -186,7 +218,7 @@ static void core_add_row(bool doubles, long n, const void *from, void *to)
         ((float *)to)[c] += ((const float *)from)[c];
 }
 
-/* Adds the tensor's reals to the caller's contiguous array. */
+/* Adds the tensor's reals to an array of reals in the order of the caller's. */
 static void core_scatter(const struct oa_core_pass *p, const struct core_block *b, const char *from,
                          char *to)
 {
@@ -214,36 +246,59 @@ static oa_tensor *core_take(struct oa_core_pass *p, int group, enum core_array a
     if (array != VALUE && !(b.group->mechanism->can & OA_HAS_QUERIES))
         return NULL;
     void *act = oa_tape_take(&p->tape, (size_t)(rows * cols) * d->numbers.act_size);
-    const void *reals = from;
+    const void *elements = from;
     if (act && !(contiguous && core_block_is_whole(&b))) {
-        bool direct = d->ops->shared && d->numbers.act == d->numbers.real;
-        char *room =
-            direct ? act
-                   : oa_tape_take_host(&p->tape, (size_t)(rows * cols) * d->numbers.real_size);
+        size_t size = core_element_size(p->core);
+        bool direct = d->ops->shared && size == d->numbers.act_size;
+        char *room = direct ? act : oa_tape_take_host(&p->tape, (size_t)(rows * cols) * size);
         if (room)
             core_gather(p, &b, from, contiguous ? dense : given, room);
-        reals = direct ? NULL : room;
+        elements = direct ? NULL : room;
     }
-    if (act && reals)
-        oa_acts_upload(d, rows * cols, reals, act);
+    if (act && elements)
+        core_upload(p->core, rows * cols, elements, act);
     return act ? oa_tensor_from(&p->tape, act, rows, cols, cols, gradient) : NULL;
 }
 
-static void core_give(struct oa_core_pass *p, int group, enum core_array array, const oa_tensor *x,
+/* Adds the gradient of a tensor to reals; of a whole block it is written to elements. */
+static void core_give(struct oa_core_pass *p, const struct core_block *b, const oa_tensor *x,
                       void *to)
 {
     struct oa_device *d = p->core->rig.device;
-    const struct core_block b = core_block_of(p, group, array);
-    if (!x || !x->gradient || !to)
+    if (!x || !x->gradient)
         return;
-    if (core_block_is_whole(&b)) {
-        oa_acts_download(d, x->rows * x->cols, x->gradient, to);
+    if (core_block_is_whole(b)) {
+        core_download(p->core, x->rows * x->cols, x->gradient, to);
         return;
     }
     void *reals = oa_tape_take_host(&p->tape, (size_t)(x->rows * x->cols) * d->numbers.real_size);
     if (reals) {
         oa_acts_download(d, x->rows * x->cols, x->gradient, reals);
-        core_scatter(p, &b, reals, to);
+        core_scatter(p, b, reals, to);
+    }
+}
+
+/* The gradient of an array, contiguous. Sums over repeated heads are rounded to bfloat16 once. */
+static void core_give_array(struct oa_core_pass *p, enum core_array array, void *to)
+{
+    struct oa_device *d = p->core->rig.device;
+    const struct core_block first = core_block_of(p, 0, array);
+    long count = p->batch * (first.rows - first.before) * first.all_heads * first.width;
+    bool rounds = p->core->form.bf16_arrays && !core_block_is_whole(&first);
+    void *out =
+        to && rounds ? oa_tape_take_host(&p->tape, (size_t)count * d->numbers.real_size) : to;
+    if (!out)
+        return;
+    memset(out, 0, (size_t)count * (rounds ? d->numbers.real_size : core_element_size(p->core)));
+    for (int g = 0; g < p->core->rig.layer.groups; g++) {
+        const struct core_block b = core_block_of(p, g, array);
+        const struct oa_core_heads *x = &p->given[g];
+        core_give(p, &b, array == QUERY ? x->query : array == KEY ? x->key : x->value, out);
+    }
+    void *act = rounds ? oa_tape_take(&p->tape, (size_t)count * d->numbers.act_size) : NULL;
+    if (act) {
+        oa_acts_upload(d, count, out, act);
+        core_download(p->core, count, act, to);
     }
 }
 
@@ -285,8 +340,8 @@ static enum oa_error core_check_input(const struct oa_core *core, const struct o
     OA_TRY(core_check_tokens(core, in->queries, keys));
     for (long i = 0; in->lengths && i < in->batch; i++)
         if (in->lengths[i] < 0 || in->lengths[i] > keys)
-            return oa_fail(core->context, OA_SHAPE, "length %d of sequence %ld: give 0 to %ld",
-                           in->lengths[i], i, keys);
+            return oa_fail(core->context, OA_SHAPE, "lengths[%ld] is %d: give 0 to %ld", i,
+                           in->lengths[i], keys);
     bool queries = false;
     for (int g = 0; g < l->groups; g++)
         queries |= (l->group[g].mechanism->can & OA_HAS_QUERIES) != 0;
@@ -333,13 +388,13 @@ static void core_take_input(struct oa_core_pass *p, const struct oa_core_input *
 
 static void core_give_output(const struct oa_core_pass *p, const oa_tensor *out, char *o)
 {
-    struct oa_device *d = p->core->rig.device;
+    const struct oa_device *d = p->core->rig.device;
     long rows = p->before + p->queries;
-    size_t real = d->numbers.real_size;
+    size_t size = core_element_size(p->core);
     for (long b = 0; b < (p->before ? p->batch : 1); b++)
-        oa_acts_download(d, (p->before ? p->queries : out->rows) * out->cols,
-                         oa_act_at(d, out->data, (b * rows + p->before) * out->cols),
-                         o + (size_t)(b * p->queries * out->cols) * real);
+        core_download(p->core, (p->before ? p->queries : out->rows) * out->cols,
+                      oa_act_at(d, out->data, (b * rows + p->before) * out->cols),
+                      o + (size_t)(b * p->queries * out->cols) * size);
 }
 
 enum oa_error oa_core_forward(oa_core_pass *p, const struct oa_core_input *in, void *o)
@@ -377,10 +432,10 @@ static void core_take_gradient(struct oa_core_pass *p, const void *d_o)
 {
     struct oa_device *d = p->core->rig.device;
     long count = p->o->rows * p->o->cols;
-    size_t real = d->numbers.real_size, row = (size_t)p->o->cols * real;
-    const void *reals = d_o;
+    size_t size = core_element_size(p->core), row = (size_t)p->o->cols * size;
+    const void *elements = d_o;
     if (p->before) {
-        char *room = oa_tape_take_host(&p->tape, (size_t)count * real), *to = room;
+        char *room = oa_tape_take_host(&p->tape, (size_t)count * size), *to = room;
         for (long b = 0; room && b < p->batch; b++) {
             memset(to, 0, (size_t)p->before * row);
             to += (size_t)p->before * row;
@@ -388,18 +443,16 @@ static void core_take_gradient(struct oa_core_pass *p, const void *d_o)
                    (size_t)p->queries * row);
             to += (size_t)p->queries * row;
         }
-        reals = room;
+        elements = room;
     }
     p->o->gradient = oa_tape_take(&p->tape, (size_t)count * d->numbers.act_size);
-    if (reals && p->o->gradient)
-        oa_acts_upload(d, count, reals, p->o->gradient);
+    if (elements && p->o->gradient)
+        core_upload(p->core, count, elements, p->o->gradient);
 }
 
 enum oa_error oa_core_backward(oa_core_pass *p, const void *d_o, void *dq, void *dk, void *dv)
 {
     oa_core *core = p->core;
-    const struct oa_core_form *f = &core->form;
-    size_t real = core->rig.device->numbers.real_size, keys = (size_t)(p->batch * p->keys);
     OA_TRY(oa_status(core->context));
     if (!p->o)
         return oa_fail(core->context, OA_ARGUMENT,
@@ -410,17 +463,9 @@ enum oa_error oa_core_backward(oa_core_pass *p, const void *d_o, void *dq, void 
     OA_TRY(oa_status(core->context));
     p->o = NULL;
     oa_view_fetch(&core->views.gradients);
-    if (dq)
-        memset(dq, 0, (size_t)(p->batch * p->queries * f->heads * f->head_width) * real);
-    if (dk)
-        memset(dk, 0, keys * (size_t)(f->key_heads * f->head_width) * real);
-    if (dv)
-        memset(dv, 0, keys * (size_t)(f->key_heads * f->value_width) * real);
-    for (int g = 0; g < core->rig.layer.groups; g++) {
-        core_give(p, g, QUERY, p->given[g].query, dq);
-        core_give(p, g, KEY, p->given[g].key, dk);
-        core_give(p, g, VALUE, p->given[g].value, dv);
-    }
+    core_give_array(p, QUERY, dq);
+    core_give_array(p, KEY, dk);
+    core_give_array(p, VALUE, dv);
     return oa_status(core->context);
 }
 
