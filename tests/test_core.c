@@ -343,6 +343,49 @@ static void check_past(oa_core *core, const struct call *c)
     oa_core_pass_close(p);
 }
 
+/* Steps of one token and two, of two sequences, the arrays with strides, give the rows of the
+ * whole; so do those of a copy with the sequences exchanged. NULL where the attention needs all
+ * tokens. */
+static void check_steps(oa_context *c, oa_core *core, const struct call *x, const char *spec)
+{
+    static const long step[] = { 1, 2, 1, 3 }, exchanged[BATCH] = { 1, 0 };
+    const char *sentence;
+    oa_core_state *s = oa_core_state_open(core, BATCH), *other = oa_core_state_open(core, BATCH);
+    if (!s) {
+        assert_int_equal(oa_last_error(c, &sentence), OA_UNSUPPORTED);
+        if (!strstr(sentence, "cannot decode token by token"))
+            fail_msg("%s: %s", spec, sentence);
+        oa_clear_error(c);
+        return;
+    }
+    oa_core_pass *p = oa_core_pass_open(core);
+    double whole[COUNT], rows[COUNT], turned[COUNT];
+    struct oa_core_input in = input_of(x);
+    assert_int_equal(oa_core_forward(p, &in, whole), OA_OK);
+    for (int again = 0; again < 2; again++, oa_core_state_reset(s))
+        for (long t = 0, i = 0; t < TOKENS; t += step[i++]) {
+            const long stride[3] = { TOKENS * COLUMNS, COLUMNS, WIDTH };
+            in.queries = step[i];
+            in.q = x->q + t * COLUMNS, in.k = x->k + t * COLUMNS, in.v = x->v + t * COLUMNS;
+            memcpy(in.q_stride, stride, sizeof stride);
+            memcpy(in.k_stride, stride, sizeof stride);
+            memcpy(in.v_stride, stride, sizeof stride);
+            assert_int_equal(oa_core_state_copy(s, exchanged, other), OA_OK);
+            assert_int_equal(oa_core_step(s, &in, rows), OA_OK);
+            for (long b = 0; b < BATCH; b++)
+                assert_close(rows + b * step[i] * COLUMNS, whole + (b * TOKENS + t) * COLUMNS,
+                             step[i] * COLUMNS, 1e-11);
+            in.q = x->q + (TOKENS + t) * COLUMNS, in.k = x->k + (TOKENS + t) * COLUMNS;
+            in.v = x->v + (TOKENS + t) * COLUMNS;
+            in.q_stride[0] = in.k_stride[0] = in.v_stride[0] = -TOKENS * COLUMNS;
+            assert_int_equal(oa_core_step(other, &in, turned), OA_OK);
+            for (long b = 0, n = step[i] * COLUMNS; b < BATCH; b++)
+                assert_memory_equal(turned + b * n, rows + (1 - b) * n, n * sizeof *rows);
+        }
+    oa_core_pass_close(p);
+    oa_core_state_close(s), oa_core_state_close(other);
+}
+
 static void every_mechanism_has_gradients_and_a_past(void **state)
 {
     (void)state;
@@ -363,6 +406,7 @@ static void every_mechanism_has_gradients_and_a_past(void **state)
                     struct oa_core_input in = input_of(call);
                     in.queries = 3, in.keys = TOKENS;
                     check_past(core, call);
+                    check_steps(c, core, call, spec);
                     check_gradient(core, in, call);
                 }
                 with_core++;
@@ -737,6 +781,19 @@ static void misuse_is_refused(void **state)
     in.lengths = (const int32_t[]){ -1, 7 };
     expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE,
                    "lengths[0] is -1: give 0 to 7");
+    in = input_of(x);
+    assert_null(oa_core_state_open(core, 2));
+    expect_failure(c, OA_UNSUPPORTED, OA_UNSUPPORTED, "needs causal");
+    assert_null(oa_core_state_open(causal, 0));
+    expect_failure(c, OA_SHAPE, OA_SHAPE, "batch is 0");
+    oa_core_state *steps = oa_core_state_open(causal, 1);
+    expect_failure(c, oa_core_step(steps, &in, x->o), OA_SHAPE, "give 1 sequences");
+    expect_failure(c, oa_core_state_copy(steps, (const long[]){ 0 }, steps), OA_ARGUMENT,
+                   "another");
+    in.batch = 1;
+    assert_int_equal(oa_core_step(steps, &in, x->o), OA_OK);
+    expect_failure(c, oa_core_step(steps, &in, x->o), OA_SHAPE, "room for 7 tokens");
+    oa_core_state_close(steps);
     in = input_of(x);
     in.no_backward = 1;
     assert_int_equal(oa_core_forward(p, &in, x->o), OA_OK);

@@ -579,6 +579,20 @@ OA_API enum oa_error oa_core_forward(oa_core_pass *p, const struct oa_core_input
 OA_API enum oa_error oa_core_backward(oa_core_pass *p, const void *d_o, void *dq, void *dk,
                                       void *dv);
 
+/* Decoding state of a causal core: `batch` sequences of one length, token by token. Forward and
+ * backward calls do not affect it. Close it before its core. NULL after a failure; OA_UNSUPPORTED,
+ * with the reason, where the attention needs all tokens at once. */
+typedef struct oa_core_state oa_core_state;
+OA_API oa_core_state *oa_core_state_open(oa_core *core, long batch);
+OA_API void oa_core_state_close(oa_core_state *s);
+OA_API void oa_core_state_reset(oa_core_state *s); /* back to empty sequences */
+/* Sequence b of `to` becomes sequence from_row[b] of `from`, another state of the same core. */
+OA_API enum oa_error oa_core_state_copy(const oa_core_state *from, const long *from_row,
+                                        oa_core_state *to);
+/* The next tokens of all sequences (batch as opened; queries = keys; no lengths): their rows of
+ * o. */
+OA_API enum oa_error oa_core_step(oa_core_state *s, const struct oa_core_input *in, void *o);
+
 /* The same of a core: most have none, some frozen ones (random features), some trained ones. */
 OA_API int oa_core_weights(oa_core *core, int i, struct oa_weights *out);
 OA_API void oa_core_changed(oa_core *core);

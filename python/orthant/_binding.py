@@ -805,6 +805,26 @@ FUNCTIONS = {
         c_void_p,
         c_void_p,
     ]),
+    'oa_core_state_open': (c_void_p, [
+        c_void_p,
+        c_long,
+    ]),
+    'oa_core_state_close': (None, [
+        c_void_p,
+    ]),
+    'oa_core_state_reset': (None, [
+        c_void_p,
+    ]),
+    'oa_core_state_copy': (c_int, [
+        c_void_p,
+        POINTER(c_long),
+        c_void_p,
+    ]),
+    'oa_core_step': (c_int, [
+        c_void_p,
+        POINTER(oa_core_input),
+        c_void_p,
+    ]),
     'oa_core_weights': (c_int, [
         c_void_p,
         c_int,

@@ -469,6 +469,124 @@ enum oa_error oa_core_backward(oa_core_pass *p, const void *d_o, void *dq, void 
     return oa_status(core->context);
 }
 
+/* ---- decoding ---- */
+
+struct oa_core_state {
+    struct oa_core_pass pass; /* of the last step; its tape */
+    long batch;
+    struct oa_state **sequence; /* [batch], each with one for each group of heads */
+};
+
+oa_core_state *oa_core_state_open(oa_core *core, long batch)
+{
+    if (batch < 1) {
+        oa_fail(core->context, OA_SHAPE, "batch is %ld: give at least 1", batch);
+        return NULL;
+    }
+    if (core->form.cross) {
+        oa_fail(core->context, OA_UNSUPPORTED,
+                "a cross form has no decoding state: its keys are those of every call");
+        return NULL;
+    }
+    struct oa_core_state *s = oa_alloc(core->context, sizeof *s);
+    if (!s)
+        return NULL;
+    s->pass.core = core;
+    s->batch = batch;
+    oa_tape_init(&s->pass.tape, core->rig.device);
+    s->sequence = oa_alloc(core->context, (size_t)batch * sizeof *s->sequence);
+    enum oa_error e = s->sequence ? OA_OK : OA_NO_MEMORY;
+    for (long b = 0; e == OA_OK && b < batch; b++)
+        e = oa_layer_state_open(&core->rig.layer, core->form.length, &s->sequence[b]);
+    if (e == OA_OK)
+        return s;
+    oa_core_state_close(s);
+    return NULL;
+}
+
+void oa_core_state_close(oa_core_state *s)
+{
+    if (!s)
+        return;
+    for (long b = 0; s->sequence && b < s->batch; b++)
+        oa_layer_state_close(&s->pass.core->rig.layer, s->sequence[b]);
+    oa_free(s->sequence);
+    oa_tape_free(&s->pass.tape);
+    oa_free(s);
+}
+
+void oa_core_state_reset(oa_core_state *s)
+{
+    for (long b = 0; b < s->batch; b++)
+        oa_layer_state_reset(&s->pass.core->rig.layer, s->sequence[b]);
+}
+
+enum oa_error oa_core_state_copy(const oa_core_state *from, const long *from_row, oa_core_state *to)
+{
+    const struct oa_layer *l = &to->pass.core->rig.layer;
+    for (long b = 0; b < to->batch; b++)
+        if (from == to || from->pass.core != to->pass.core || from_row[b] < 0 ||
+            from_row[b] >= from->batch)
+            return oa_fail(l->context, OA_ARGUMENT,
+                           "sequence %ld of a state of %ld: give 0 to %ld, of another state of the "
+                           "same core",
+                           from_row[b], from->batch, from->batch - 1);
+    for (long b = 0; b < to->batch; b++)
+        OA_TRY(oa_layer_state_copy(l, from->sequence[from_row[b]], to->sequence[b]));
+    return OA_OK;
+}
+
+/* One sequence: a pass without a past, which reads and extends the state. */
+static void core_step_one(struct oa_core_state *s, const struct oa_core_input *in, long b, char *o)
+{
+    struct oa_core_pass *p = &s->pass;
+    size_t size = core_element_size(p->core);
+    const long *stride[] = { in->q_stride, in->k_stride, in->v_stride };
+    const void *const all[] = { in->q, in->k, in->v };
+    struct oa_core_input one = *in;
+    const void **row[] = { &one.q, &one.k, &one.v };
+    one.batch = 1;
+    one.no_backward = 1;
+    for (int i = 0; i < 3; i++) {
+        const struct core_block block = core_block_of(p, 0, (enum core_array)i);
+        bool dense = !stride[i][0] && !stride[i][1] && !stride[i][2];
+        long step = dense ? p->queries * block.all_heads * block.width : stride[i][0];
+        if (all[i])
+            *row[i] = (const char *)all[i] + b * step * (long)size;
+    }
+    oa_tape_reset(&p->tape, false, false, (struct oa_stream){ 0 });
+    core_take_input(p, &one);
+    struct oa_layer_input taken = { .core = p->given,
+                                    .batch = 1,
+                                    .queries = p->queries,
+                                    .keys = p->keys,
+                                    .state = s->sequence[b] };
+    if (oa_status(p->core->context) != OA_OK)
+        return;
+    oa_tensor *out = oa_layer_forward(&p->tape, &p->core->rig.layer, &taken);
+    if (oa_status(p->core->context) == OA_OK)
+        core_give_output(p, out, o + (size_t)(b * out->rows * out->cols) * size);
+}
+
+enum oa_error oa_core_step(oa_core_state *s, const struct oa_core_input *in, void *o)
+{
+    struct oa_core_pass *p = &s->pass;
+    oa_context *c = p->core->context;
+    OA_TRY(core_check_input(p->core, in, in->keys ? in->keys : in->queries));
+    if (in->batch != s->batch || (in->keys && in->keys != in->queries) || in->lengths)
+        return oa_fail(c, OA_SHAPE,
+                       "a step of %ld sequences with %ld queries, %ld keys and %s: give %ld "
+                       "sequences, as many keys as queries, and no lengths",
+                       in->batch, in->queries, in->keys, in->lengths ? "lengths" : "no lengths",
+                       s->batch);
+    p->batch = 1;
+    p->queries = p->keys = in->queries;
+    p->before = 0;
+    for (long b = 0; b < s->batch && oa_status(c) == OA_OK; b++)
+        core_step_one(s, in, b, o);
+    return oa_status(c);
+}
+
 /* ---- parameters ---- */
 
 int oa_core_weights(oa_core *core, int i, struct oa_weights *out)
