@@ -129,8 +129,14 @@ def as_array(x, name):
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError) as exception:  # a gradient, bfloat16
-        raise Error("%s is not given to NumPy: %s" % (name, exception),
-                    binding.OA_UNSUPPORTED) from None
+        try:
+            array = np.asarray(x)  # bfloat16 of JAX
+        except (RuntimeError, TypeError):
+            array = np.empty(0, object)
+        if array.dtype != object:
+            return array
+        raise Error("%s is not given to NumPy: %s. Detach it, or convert it to float32"
+                    % (name, exception), binding.OA_UNSUPPORTED) from None
 
 
 def fill_request(type_, fields):

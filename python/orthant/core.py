@@ -21,10 +21,33 @@ class CorePass:
     def __init__(self, handle):
         self.handle = handle.open(library.oa_core_pass_open, library.oa_core_pass_close, self)
         self.core = handle
-        self.shapes = None
+        self.shapes, self.pending = None, False  # pending: a backward call may follow
         self.given = binding.oa_core_input()
         self.reference = ctypes.byref(self.given)
         self.strides = _Strides.from_buffer(self.given, binding.oa_core_input.q_stride.offset)
+
+
+def _dtype(dtype):
+    """The dtype of the arrays of a core; of bfloat16, which NumPy does not have, that of ml_dtypes
+    or that of its bits."""
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        try:
+            import ml_dtypes
+        except ImportError:
+            return np.dtype(np.uint16)
+        return np.dtype(ml_dtypes.bfloat16)
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float32, np.float64) and dtype.name != "bfloat16":
+        raise Error("dtype is %s; choose numpy.float32, numpy.float64 or \"bfloat16\"" % dtype)
+    return dtype
+
+
+def _check_number(name, value, least):
+    if not isinstance(value, (int, np.integer)):
+        raise TypeError("%s is %r; give a whole number" % (name, value))
+    if value < least:
+        raise Error("%s is %d; give a number of at least %d" % (name, value, least),
+                    binding.OA_SHAPE)
 
 
 class Core:
@@ -33,10 +56,11 @@ class Core:
     spec: one layer of the attention language, which must not read the tokens' input; heads,
     head_width; context: longest sequence; key_heads: heads of keys and values, 0 = heads;
     value_width, 0 = head_width; causal; cross, with key_context: the most keys, 0 = context; dtype:
-    numpy.float32 or float64, None: that of the first arrays (float32 where there are trained
-    parameters); arrays that it would round are refused. seed of the attention's own parameters;
-    logit_cap, 0 = none. bfloat16: computes in it, on arrays of float32. parameters, frozen,
-    gradients: as orthant.Layer; most attentions have none.
+    numpy.float32, float64 or "bfloat16", None: that of the first arrays (float32 where there are
+    trained parameters); arrays that it would round are refused. Arrays of bfloat16 are those of
+    ml_dtypes, or their bits as numpy.uint16. seed of the attention's own parameters; logit_cap, 0 =
+    none. bfloat16: computes in it, on arrays of float32. parameters, frozen, gradients: as
+    orthant.Layer; most attentions have none.
     """
 
     def __init__(self, spec: str, heads: int, head_width: int, context: int, key_heads: int = 0,
@@ -45,10 +69,22 @@ class Core:
                  logit_cap: float = 0.0, bfloat16: bool = False, threads: int = 0,
                  isa: Optional[str] = None, device: Optional[str] = None) -> None:
         self._follows = dtype is None and not bfloat16
-        dtype = np.dtype(np.float32 if dtype is None else dtype)
-        if dtype not in (np.float32, np.float64) or (bfloat16 and dtype != np.float32):
-            raise Error("the dtype of a core is %s; choose float32, with or without bfloat16, or "
-                        "float64" % dtype)
+        dtype = np.dtype(np.float32) if dtype is None else _dtype(dtype)
+        if bfloat16 and dtype != np.float32:
+            raise Error("bfloat16 is True and dtype is %s; give float32: bfloat16 computes on arrays "
+                        "of float32" % dtype)
+        for name, value, least in (("heads", heads, 1), ("head_width", head_width, 1),
+                                   ("context", context, 1), ("key_heads", key_heads, 0),
+                                   ("value_width", value_width, 0), ("key_context", key_context, 0)):
+            _check_number(name, value, least)
+        if causal and cross:
+            raise Error("causal and cross are both True: give one of them; keys of another sequence "
+                        "have no order with the queries", binding.OA_ARGUMENT)
+        if key_context and not cross:
+            raise Error("key_context is %d and cross is False: give 0, or cross=True" % key_context,
+                        binding.OA_SHAPE)
+        self.causal, self.cross, self.length = bool(causal), bool(cross), context
+        self.key_length = key_context or context
         self.spec, self.heads, self.head_width, self.bfloat16 = spec, heads, head_width, bfloat16
         self.key_heads, self.value_width = key_heads or heads, value_width or head_width
         self.context = shared_context(threads, isa, device)
@@ -59,10 +95,11 @@ class Core:
         self._open(dtype)
 
     def _open(self, dtype):
-        self.dtype, self._spare = dtype, []
-        self._form.precision = (b"bf16" if self.bfloat16 else
+        self.dtype, self._spare, bits = dtype, [], dtype.itemsize == 2
+        self._form.precision = (b"bf16" if bits or self.bfloat16 else
                                 b"f64" if dtype == np.float64 else b"f32")
-        self.handle = Handle(self.context, text_bytes(self.spec, "attention"), self._form, "core")
+        self._form.bf16_arrays = bits
+        self.handle = Handle(self.context, text_bytes(self.spec, "spec"), self._form, "core")
         self.parameters, self.frozen, self.gradients = {}, {}, {}
         self._describe()
         for name in ("parameters", "frozen", "gradients"):
@@ -70,14 +107,20 @@ class Core:
 
     def _describe(self):
         weights, i = binding.oa_weights(), 0
+        real = np.dtype(np.float32 if self.dtype.itemsize == 2 else self.dtype)
         while library.oa_core_weights(self.handle.value, i, ctypes.byref(weights)):
             name, shape = weights.name.decode(), tuple(weights.dim[:weights.dims])
             trained = bool(weights.gradient)
-            view = self.handle.view(weights.value, shape, self.dtype)
+            view = self.handle.view(weights.value, shape, real)
             (self.parameters if trained else self.frozen)[name] = view
             if trained:
-                self.gradients[name] = self.handle.view(weights.gradient, shape, self.dtype)
+                self.gradients[name] = self.handle.view(weights.gradient, shape, real)
             i += 1
+
+    def check_process(self):
+        if self.context.process != os.getpid():
+            raise Error("this core was opened before a fork, whose threads are not in this "
+                        "process: open it here", binding.OA_UNSUPPORTED)
 
     def changed(self) -> None:
         """To be called after parameters were written."""
@@ -92,8 +135,15 @@ class Core:
 
     def _checked(self, x, name):
         x = as_array(x, name)
+        if self.dtype.itemsize == 2:
+            if x.dtype.name != "bfloat16" and x.dtype != np.uint16:
+                raise Error("%s is %s and the core has the dtype bfloat16: give an array of "
+                            "ml_dtypes.bfloat16 or its bits as numpy.uint16, of a tensor "
+                            "%s.view(torch.uint16)" % (name, x.dtype, name))
+            return x.view(self.dtype)
         if x.dtype.kind not in "fiub":
-            raise Error("%s is an array of %s; give one of real numbers" % (name, x.dtype))
+            raise Error("%s is an array of %s and the core has the dtype %s; give one of real "
+                        "numbers" % (name, x.dtype, self.dtype))
         if not np.can_cast(x.dtype, self.dtype):
             raise Error("%s is %s, which the core would round to %s: convert it, or open the core "
                         "with another dtype than %s" % (name, x.dtype, self.dtype, self.dtype))
@@ -105,7 +155,11 @@ class Core:
             return
         with self.context.lock:
             self._follows = False
-            if not self.parameters and not all(np.can_cast(x.dtype, np.float32) for x in arrays):
+            if self.parameters:
+                return
+            if all(x.dtype.name == "bfloat16" for x in arrays):
+                self._open(arrays[0].dtype)
+            elif not all(np.can_cast(x.dtype, np.float32) for x in arrays):
                 self._open(np.dtype(np.float64))
 
     def _array(self, x, name, heads, width):
@@ -140,9 +194,7 @@ class Core:
         [batch, keys, key_heads, …], and the CorePass for backward. lengths [batch]: keys without
         padding. With causal, fewer queries than keys are the last ones. backward=False: none
         follows. Arrays with other strides are not copied, if the rows of heads are contiguous."""
-        if self.context.process != os.getpid():
-            raise Error("this core was opened before a fork, whose threads are not in this "
-                        "process: open it here", binding.OA_UNSUPPORTED)
+        self.check_process()
         q, k, v, lengths = self._input(q, k, v, lengths)
         o = np.empty((*q.shape[:3], self.value_width), self.dtype)
         with self.context.lock:
@@ -167,7 +219,37 @@ class Core:
         given.q, given.k, given.v, o = addresses
         p.strides[:] = strides
         given.lengths = None if lengths is None else lengths.ctypes.data_as(_Lengths)
-        self.context.check(library.oa_core_forward(p.handle, p.reference, o))
+        p.pending = backward
+        code = library.oa_core_forward(p.handle, p.reference, o)
+        if code:
+            p.pending = False
+            self._fail(code, q[1], k[1])
+
+    def _fail(self, code, queries, keys):
+        """Raises the error of a call; of numbers of tokens by the names of the arguments here."""
+        wrong = self._wrong_tokens(queries, keys) if code == binding.OA_SHAPE else None
+        if wrong:
+            library.oa_clear_error(self.context.handle)
+            raise Error(wrong, code)
+        self.context.check(code)
+
+    def _wrong_tokens(self, queries, keys):
+        if queries < 1 or keys < 1:
+            return "q has %d tokens and k has %d: give at least one" % (queries, keys)
+        if queries > self.length:
+            return ("q has %d tokens and context is %d: give fewer, or a larger context"
+                    % (queries, self.length))
+        if keys > self.key_length:
+            name = "key_context" if self.cross else "context"
+            return ("k has %d tokens and %s is %d: give fewer, or a larger %s"
+                    % (keys, name, self.key_length, name))
+        if self.causal and keys < queries:
+            return ("q has %d tokens and k has %d: with causal=True give at least as many keys, q "
+                    "are the last of them" % (queries, keys))
+        if not self.causal and not self.cross and keys != queries:
+            return ("q has %d tokens and k has %d: give as many, or causal=True, where q are the "
+                    "last tokens, or cross=True" % (queries, keys))
+        return None
 
     def __call__(self, q: Any, k: Any, v: Any, lengths: Any = None) -> np.ndarray:
         o, p = self.forward(q, k, v, lengths, backward=False)
@@ -178,18 +260,74 @@ class Core:
         """(dq, dk, dv) of a CorePass from do; gradients of parameters are added to `gradients`. A
         pass has one backward call."""
         if p.core is not self.handle:
-            raise Error("the pass is that of another core")
+            raise Error("the pass is that of another core: give it to the core whose forward made it")
+        if not p.pending:
+            raise Error("the pass has no backward call left: call forward again, with backward=True")
         do = np.ascontiguousarray(self._checked(do, "do"), self.dtype)
         if do.shape != p.shapes[3]:
             raise Error("do has the shape %s; give %s" % (list(do.shape), list(p.shapes[3])),
                         binding.OA_SHAPE)
-        gradients = tuple(np.empty(shape, self.dtype) for shape in p.shapes[:3])
+        gradients, p.pending = tuple(np.empty(n, self.dtype) for n in p.shapes[:3]), False
         with self.context.lock:
             self.context.check(library.oa_core_backward(
                 p.handle, do.ctypes.data, *[g.ctypes.data for g in gradients]))
         return gradients
 
+    def decode(self, batch: int = 1) -> "CoreDecoding":
+        """A state that reads `batch` sequences token by token (a causal core)."""
+        return CoreDecoding(self, batch)
+
     def release(self, p: CorePass) -> None:
         """A pass that is not needed any more; the next forward call uses its memory."""
         self._spare.append(p)
 
+
+class CoreDecoding:
+    """step(q, k, v): the rows of o [batch, n, heads, value_width] of the next n tokens, the arrays
+    having these tokens alone. The cost of a step is that of the state, which a linear attention has
+    independent of the earlier tokens; a softmax keeps keys and values."""
+
+    def __init__(self, core, batch):
+        core.check_process()
+        _check_number("batch", batch, 1)
+        self.core, self.batch, self.opened = core, batch, None
+
+    def _open(self):
+        """At the first step, whose arrays may give the core its dtype."""
+        if self.opened is not self.core.handle:
+            if self.opened:
+                raise Error("the core was opened again with another dtype: call decode() again")
+            self.opened = self.core.handle
+            self.handle = self.opened.open(
+                lambda core: library.oa_core_state_open(core, self.batch),
+                library.oa_core_state_close, self)
+
+    def step(self, q: Any, k: Any, v: Any) -> np.ndarray:
+        core = self.core
+        core.check_process()
+        q, k, v, _ = core._input(q, k, v, None)
+        if q.shape[0] != self.batch or q.shape[1] != k.shape[1]:
+            raise Error("q has %d sequences of %d tokens and k has %d tokens: give %d sequences, and "
+                        "as many keys, those of these tokens"
+                        % (q.shape[0], q.shape[1], k.shape[1], self.batch), binding.OA_SHAPE)
+        o = np.empty((*q.shape[:3], core.value_width), core.dtype)
+        given = binding.oa_core_input(batch=q.shape[0], queries=q.shape[1], q=q.ctypes.data,
+                                      k=k.ctypes.data, v=v.ctypes.data)
+        strides = _Strides.from_buffer(given, binding.oa_core_input.q_stride.offset)
+        strides[:] = [s // x.itemsize for x in (q, k, v) for s in x.strides[:3]]
+        with core.context.lock:
+            self._open()
+            core.context.check(library.oa_core_step(self.handle, ctypes.byref(given),
+                                                    o.ctypes.data))
+        return o
+
+    def reorder(self, rows: Sequence[int]) -> "CoreDecoding":
+        """A state whose sequence b is a copy of sequence rows[b] of this one, as a beam search needs
+        it. As many sequences as rows."""
+        new = CoreDecoding(self.core, len(rows))
+        with self.core.context.lock:
+            if self.opened:
+                new._open()
+                self.core.context.check(library.oa_core_state_copy(
+                    self.handle, (ctypes.c_long * len(rows))(*rows), new.handle))
+        return new

@@ -45,7 +45,7 @@ class TestCore(unittest.TestCase):
         s = np.exp(np.einsum("bthk,bshk->bhts", q[:, :5], k) / np.sqrt(6))
         expected = np.einsum("bhts,bshk->bthk", s / s.sum(-1, keepdims=True), v)
         self.assertLess(abs(core(q[:, :5], k, v) - expected).max(), 1e-13)
-        with self.assertRaisesRegex(orthant.Error, "give 1 to 8 and 1 to 11"):
+        with self.assertRaisesRegex(orthant.Error, "q has 11 tokens and context is 8"):
             core(q, k, v)
 
     def test_gradients_are_central_differences(self):
@@ -102,6 +102,30 @@ class TestCore(unittest.TestCase):
         self.assertFalse(core.gradients["sink.logit"].any())
         self.assertIn("omega", " ".join(made("performer").frozen).lower())
 
+    def test_steps_are_the_whole(self):
+        for spec in ("linear", "softmax", "local(window=2)", "performer", "linear(decay=fixed)",
+                     "linear(conv=2)", "linear(map=hedgehog)"):
+            core, (q, k, v) = made(spec, key_heads=2), drawn(8, key_heads=2)
+            expected, state, at = core(q, k, v), core.decode(2), 0
+            for n in (3, 1, 1, 2, 1):
+                now = [x[:, at:at + n] for x in (q, k, v)]
+                turned = state.reorder([1, 0, 1])
+                self.assertLess(abs(state.step(*now) - expected[:, at:at + n]).max(), 1e-12)
+                rows = turned.step(*[x[[1, 0, 1]] for x in now])
+                self.assertLess(abs(rows - expected[[1, 0, 1], at:at + n]).max(), 1e-12)
+                at += n
+            with self.assertRaisesRegex(orthant.Error, "room for 8 tokens"):
+                state.step(*now)
+            with self.assertRaisesRegex(orthant.Error, "give 2 sequences"):
+                state.step(*[x[:1] for x in now])
+        state = made("linear", dtype=None).decode()
+        arrays = [x[:1, :1].astype(np.float32) for x in drawn()]
+        self.assertEqual(state.step(*arrays).dtype, np.float32)
+        with self.assertRaisesRegex(orthant.Error, "batch is 0"):
+            made().decode(0)
+        with self.assertRaisesRegex(orthant.Error, "needs causal"):
+            made(causal=False).decode().step(*[x[:1, :1] for x in drawn()])
+
     def test_bfloat16_rounds(self):
         q, k, v = drawn(dtype=np.float32)
         exact, rough = made(dtype=np.float32)(q, k, v), made(dtype=np.float32, bfloat16=True)(q, k, v)
@@ -142,16 +166,41 @@ class TestCore(unittest.TestCase):
         for arguments, sentence in (((q[0], k, v), "give .batch, tokens, 4, 6"),
                                     ((q, k[:1], v), "one batch"), ((q, k[:, :3], v), "as many keys"),
                                     ((q, k, v.astype(complex)), "real numbers"),
-                                    ((q, k, v, [1]), "lengths has the shape")):
+                                    ((q, k, v, [1]), "lengths has the shape"),
+                                    ((q, k, v, [1, 6]), "lengths.1. is 6: give 0 to 5"),
+                                    ((q, k[:, 1:], v[:, 1:]),
+                                     "q has 5 tokens and k has 4: with causal=True"),
+                                    ((q, np.tile(k, (1, 2, 1, 1)), np.tile(v, (1, 2, 1, 1))),
+                                     "k has 10 tokens and context is 8"),
+                                    ((q[:, :0], k, v), "give at least one")):
             with self.assertRaisesRegex(orthant.Error, sentence):
                 made()(*arguments)
-        with self.assertRaisesRegex(orthant.Error, "dtype of a core"):
+        with self.assertRaisesRegex(orthant.Error, "dtype is float16; choose"):
             made(dtype=np.float16)
+        for kind, arguments, sentence in (
+                (orthant.Error, dict(key_heads=3), "heads is 4 and key_heads is 3: give"),
+                (orthant.Error, dict(key_heads=-1), "key_heads is -1; give"),
+                (orthant.Error, dict(key_context=9), "key_context is 9 and cross is False: give 0"),
+                (orthant.Error, dict(cross=True), "causal and cross are both True: give one"),
+                (orthant.Error, dict(logit_cap=-1), "logit_cap is -1: give 0"),
+                (orthant.Error, dict(dtype=np.float64, bfloat16=True), "dtype is float64; give"),
+                (orthant.Error, dict(seed=-1), "seed is -1, which is out of range"),
+                (TypeError, dict(key_context=1.5), "key_context is 1.5; give a whole number"),
+                (TypeError, dict(spec=None), "spec is None; give a text")):
+            with self.assertRaisesRegex(kind, sentence):
+                orthant.Core(**{"spec": "softmax", "heads": 4, "head_width": 6, "context": 8,
+                                "causal": True, **arguments})
+        with self.assertRaisesRegex(orthant.Error, "context is 0; give a number of at least 1"):
+            orthant.Core("softmax", 4, 6, 0)
         with self.assertRaisesRegex(orthant.Error, "no core on queries, keys and values"):
             made("dense")
         core = made()
         o, p = core.forward(q, k, v, backward=False)
-        with self.assertRaisesRegex(orthant.Error, "no_backward"):
+        with self.assertRaisesRegex(orthant.Error, "forward again, with backward=True"):
+            core.backward(p, o)
+        o, p = core.forward(q, k, v)
+        core.backward(p, o)
+        with self.assertRaisesRegex(orthant.Error, "no backward call left"):
             core.backward(p, o)
         o, p = core.forward(q, k, v)
         with self.assertRaisesRegex(orthant.Error, "another core"):
