@@ -2,114 +2,152 @@
 """Attention on given queries, keys and values in PyTorch, on the processor."""
 import functools
 import os
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
-from torch import Tensor, library
+from torch import Tensor, library, nn
 
 from . import _binding as binding
 from . import _torch_passes
 from ._library import Error
 from .core import Core
 
-_DTYPES = {torch.float32: np.float32, torch.float64: np.float64, torch.bfloat16: np.float32}
+_DTYPES = {torch.float32: np.float32, torch.float64: np.float64, torch.bfloat16: "bfloat16"}
 
 
 @functools.lru_cache(maxsize=64)
-def _core(spec, process, bfloat16, **form):
-    core = Core(spec, bfloat16=bfloat16, **form)
-    if core.parameters:
-        raise Error("%s has trained parameters (%s), which a function of queries, keys and values "
-                    "has no place for: use orthant.torch.Attention"
-                    % (spec, ", ".join(core.parameters)), binding.OA_UNSUPPORTED)
-    return core
+def _core(spec, process, **form):
+    return Core(spec, **form)
 
 
-def _core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap):
+def core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap):
     """The core for tensors of these shapes."""
     queries, keys = q.shape[2], k.shape[2]
-    return _core(spec, os.getpid(), q.dtype == torch.bfloat16, heads=q.shape[1],
-                 key_heads=k.shape[1], head_width=q.shape[3], value_width=v.shape[3],
+    return _core(spec, os.getpid(), heads=q.shape[1], key_heads=k.shape[1],
+                 head_width=q.shape[3], value_width=v.shape[3],
                  context=context or 1 << (max(queries, keys) - 1).bit_length(),
                  causal=causal, cross=not causal and queries != keys if cross is None else cross,
                  dtype=_DTYPES[q.dtype], seed=seed, threads=threads, logit_cap=logit_cap)
 
 
-def _array(tensor):
-    """[batch, tokens, heads, width] of a tensor [batch, heads, tokens, width], without a copy but
-    for bfloat16, which NumPy does not have."""
-    tensor = tensor.detach().resolve_neg()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).transpose(1, 2).numpy()
+def array_of(tensor):
+    """[batch, tokens, heads, width] of a tensor [batch, heads, tokens, width], without a copy; of
+    bfloat16, which NumPy does not have, its bits."""
+    tensor = tensor.detach().resolve_neg().transpose(1, 2)
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-def _tensor(array, dtype):
-    return torch.from_numpy(array).transpose(1, 2).to(dtype)
+def tensor_of(array, dtype):
+    if dtype == torch.bfloat16:
+        return torch.from_numpy(array.view(np.uint16)).view(dtype).transpose(1, 2)
+    return torch.from_numpy(array).transpose(1, 2)
+
+
+def register_tensor(module, name, value):
+    """Under a name with dots, as a member of modules of those names."""
+    *folders, last = name.split(".")
+    for folder in folders:
+        if folder not in module._modules:
+            module.add_module(folder, nn.Module())
+        module = module._modules[folder]
+    if isinstance(value, nn.Parameter):
+        module.register_parameter(last, value)
+    else:
+        module.register_buffer(last, value)
+
+
+def load_weights(core, names, weights):
+    """Writes trained parameters: those of several modules share a core."""
+    if sorted(names) != sorted(core.parameters):
+        raise Error("%s has the trained parameters %s and weights has %s: give all of them; in "
+                    "models of transformers use orthant.transformers.attach"
+                    % (core.spec, sorted(core.parameters), sorted(names)), binding.OA_UNSUPPORTED)
+    for name, tensor in zip(names, weights):
+        array = core.parameters[name]
+        if tensor.shape != array.shape:
+            raise Error("weights[%r] has the shape %s; give %s"
+                        % (name, list(tensor.shape), list(array.shape)), binding.OA_SHAPE)
+        np.copyto(array, tensor.detach().to(torch.from_numpy(array).dtype).numpy())
+    core.changed()
 
 
 class _Saved:
     """A pass of a forward call, which the core gets back when autograd drops it."""
 
-    def __init__(self, core, p):
-        self.core, self.p, self.used = core, p, False
+    def __init__(self, core, p, names):
+        self.core, self.p, self.names, self.used = core, p, names, False
 
     def __del__(self):
         self.core.release(self.p)
 
 
-def _forward(q, k, v, lengths, core, backward):
-    """o, and the pass for _backward."""
+def _forward(q, k, v, lengths, names, weights, core, backward):
+    """o, and the pass for _backward. weights: trained parameters of these names."""
     strides = q.stride(), k.stride(), v.stride()
-    direct = (q.dtype != torch.bfloat16 and strides[0][3] == strides[1][3] == strides[2][3] == 1
+    direct = (strides[0][3] == strides[1][3] == strides[2][3] == 1
               and lengths is None and not (q.is_neg() or k.is_neg() or v.is_neg())
-              and all(b or h or t for b, h, t, _ in strides) and k.shape[2] == v.shape[2]
-              and q.shape[0] == k.shape[0] == v.shape[0] and k.shape[1] == v.shape[1])
+              and all(b or h or t for b, h, t, _ in strides)
+              and k.shape[:3] == v.shape[:3] and q.shape[::3] == k.shape[::3])
     if not direct:
-        o, p = core.forward(_array(q), _array(k), _array(v), lengths, backward)
-        return _tensor(o, q.dtype), _Saved(core, p)
+        with core.context.lock:
+            if names or core.parameters:
+                load_weights(core, names, weights)
+            o, p = core.forward(array_of(q), array_of(k), array_of(v), lengths, backward)
+        return tensor_of(o, q.dtype), _Saved(core, p, names)
     shapes = [(b, t, h, n) for b, h, t, n in (q.shape, k.shape, v.shape)]
     shapes.append((*shapes[0][:3], v.shape[3]))
     o = torch.empty(shapes[3], dtype=q.dtype)
     with core.context.lock:
+        if names or core.parameters:
+            load_weights(core, names, weights)
         p = core.take_pass()
         core.forward_at(p, shapes, (q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()),
                         [n for b, h, t, _ in strides for n in (b, t, h)], None, backward)
-    return o.transpose(1, 2), _Saved(core, p)
+    return o.transpose(1, 2), _Saved(core, p, names)
 
 
-def _backward(do, q, k, v, lengths, saved):
-    """Gradients of q, k and v."""
-    with saved.core.context.lock:
+def _backward(do, q, k, v, lengths, weights, saved):
+    """Gradients of q, k and v, then of the weights."""
+    core, own = saved.core, []
+    with core.context.lock:
+        if weights:
+            load_weights(core, saved.names, weights)
+            core.zero_gradients()
         if saved.used:  # a second backward call of a retained graph
-            saved.core.forward(_array(q), _array(k), _array(v), lengths, into=saved.p)
+            core.forward(array_of(q), array_of(k), array_of(v), lengths, into=saved.p)
         saved.used = True
-        gradients = saved.core.backward(saved.p, _array(do))
-    return [_tensor(g, do.dtype) for g in gradients]
+        gradients = core.backward(saved.p, array_of(do))
+        for name, weight in zip(saved.names, weights):
+            own.append(torch.from_numpy(core.gradients[name].copy()).to(weight.dtype))
+    return [*[tensor_of(g, do.dtype) for g in gradients], *own]
 
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, q, k, v, lengths, core, backward):
-        o, ctx.saved = _forward(q, k, v, lengths, core, backward)
+    def forward(ctx, q, k, v, lengths, core, backward, names, *weights):
+        o, ctx.saved = _forward(q, k, v, lengths, names, weights, core, backward)
         ctx.lengths = lengths
-        ctx.save_for_backward(q, k, v)
+        ctx.save_for_backward(q, k, v, *weights)
         return o
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, do):
-        return (*_backward(do, *ctx.saved_tensors, ctx.lengths, ctx.saved), None, None, None)
+        q, k, v, *weights = ctx.saved_tensors
+        dq, dk, dv, *own = _backward(do, q, k, v, ctx.lengths, weights, ctx.saved)
+        return dq, dk, dv, None, None, None, None, *own
 
 
 # ---- the same as an operation of torch.compile and torch.export
 
 
 @library.custom_op("orthant::attend", mutates_args=(), device_types="cpu")
-def _attend(q: Tensor, k: Tensor, v: Tensor, lengths: Optional[Tensor], spec: str, causal: bool,
-            context: int, cross: Optional[bool], seed: int, threads: int, logit_cap: float,
-            backward: bool) -> Tuple[Tensor, Tensor]:
-    core = _core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap)
-    o, saved = _forward(q, k, v, _lengths(lengths), core, backward)
+def _attend(q: Tensor, k: Tensor, v: Tensor, lengths: Optional[Tensor], weights: List[Tensor],
+            names: str, spec: str, causal: bool, context: int, cross: Optional[bool], seed: int,
+            threads: int, logit_cap: float, backward: bool) -> Tuple[Tensor, Tensor]:
+    core = core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap)
+    o, saved = _forward(q, k, v, _lengths(lengths), names.split(), weights, core, backward)
     return o, _torch_passes.number_of(saved) if backward else torch.zeros(1, dtype=torch.int64)
 
 
@@ -126,28 +164,31 @@ def _(q, k, v, *_):
 
 @library.custom_op("orthant::attend_backward", mutates_args=(), device_types="cpu")
 def _attend_backward(do: Tensor, q: Tensor, k: Tensor, v: Tensor, lengths: Optional[Tensor],
-                     number: Tensor, spec: str, causal: bool, context: int, cross: Optional[bool],
-                     seed: int, threads: int, logit_cap: float) -> Tuple[Tensor, Tensor, Tensor]:
+                     number: Tensor, weights: List[Tensor], names: str, spec: str, causal: bool,
+                     context: int, cross: Optional[bool], seed: int, threads: int,
+                     logit_cap: float) -> List[Tensor]:
     saved = _torch_passes.find(number)
     if saved is None:
-        core = _core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap)
-        saved = _forward(q, k, v, _lengths(lengths), core, True)[1]
-    return tuple(_backward(do, q, k, v, _lengths(lengths), saved))
+        core = core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap)
+        saved = _forward(q, k, v, _lengths(lengths), names.split(), weights, core, True)[1]
+    return _backward(do, q, k, v, _lengths(lengths), weights, saved)
 
 
 @_attend_backward.register_fake
-def _(do, q, k, v, *_):
-    return _like(q), _like(k), _like(v)
+def _(do, q, k, v, lengths, number, weights, *_):
+    return [_like(q), _like(k), _like(v), *[w.new_empty(w.shape) for w in weights]]
 
 
 def _save(ctx, inputs, output):
-    q, k, v, lengths, *form, _ = inputs
+    q, k, v, lengths, weights, *form, _ = inputs
     ctx.form = form
-    ctx.save_for_backward(q, k, v, lengths, output[1])
+    ctx.save_for_backward(q, k, v, lengths, output[1], *weights)
 
 
 def _differentiate(ctx, do, _):
-    return (*_attend_backward(do, *ctx.saved_tensors, *ctx.form), *[None] * 9)
+    q, k, v, lengths, number, *weights = ctx.saved_tensors
+    dq, dk, dv, *own = _attend_backward(do, q, k, v, lengths, number, weights, *ctx.form)
+    return (dq, dk, dv, None, own, *[None] * 9)
 
 
 _attend.register_autograd(_differentiate, setup_context=_save)
@@ -171,30 +212,37 @@ def _check(tensor, name, q):
                     % (name, list(tensor.shape)), binding.OA_SHAPE)
 
 
+def scale_queries(q, scale):
+    """Cores scale logits by 1/√width."""
+    factor = 1 if scale is None else scale * q.shape[3] ** 0.5
+    return q if abs(factor - 1) <= 1e-12 else q * factor
+
+
 def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
            lengths: Any = None, scale: Optional[float] = None, context: int = 0,
            cross: Optional[bool] = None, seed: int = 1, threads: int = 0,
-           logit_cap: float = 0.0) -> Tensor:
+           logit_cap: float = 0.0, weights: Optional[Dict[str, Tensor]] = None) -> Tensor:
     """o [batch, heads, queries, value width] of q [batch, heads, queries, width] and k, v [batch,
     key heads, keys, …], as torch's scaled_dot_product_attention takes them.
 
     causal: fewer queries than keys are the last ones. lengths [batch]: keys without padding, which
     is at the end. scale: of q·k, None = 1/√width. context: size of tables, 0 = the number of keys;
     several numbers of keys need one. cross: keys of another sequence, None: where their number is
-    another one and causal is False. float32, float64; bfloat16 computes in it. Differentiable once. One
-    operation for torch.compile and torch.export.
+    another one and causal is False. weights: trained parameters of the attention itself by their
+    names, as orthant.Core has them in `parameters`; most attentions have none. float32, float64;
+    bfloat16 computes in it. Differentiable once. One operation for torch.compile and torch.export.
     """
     for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
         _check(tensor, name, q)
-    factor = 1 if scale is None else scale * q.shape[3] ** 0.5
-    if abs(factor - 1) > 1e-12:
-        q = q * factor
+    q = scale_queries(q, scale)
     form = spec, bool(causal), context, cross, seed, threads, logit_cap
-    backward = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    names, weights = ([], []) if not weights else ([*weights], [*weights.values()])
+    backward = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad
+                                            or any(w.requires_grad for w in weights))
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         lengths = None if lengths is None else torch.as_tensor(lengths)
-        return _attend(q, k, v, lengths, *form, backward)[0]
-    lengths, core = _lengths(lengths), _core_of(q, k, v, *form)
+        return _attend(q, k, v, lengths, weights, " ".join(names), *form, backward)[0]
+    lengths, core = _lengths(lengths), core_of(q, k, v, *form)
     if not backward:
-        return _forward(q, k, v, lengths, core, False)[0]
-    return _Attend.apply(q, k, v, lengths, core, backward)
+        return _forward(q, k, v, lengths, names, weights, core, False)[0]
+    return _Attend.apply(q, k, v, lengths, core, backward, names, *weights)

@@ -13,7 +13,7 @@ from torch import Tensor, library, nn
 from . import _binding as binding
 from . import _torch_passes
 from ._library import Error
-from ._torch_core import attend
+from ._torch_core import attend, register_tensor
 from .layer import Layer
 
 __all__ = ["Attention", "attend"]
@@ -196,24 +196,11 @@ class Attention(nn.Module):
         layer = self._home = _open(self._form, dtype)
         _homes[self._form, layer.weights[0].address] = layer
         for name, array in layer.parameters.items():
-            self._register(name, nn.Parameter(torch.from_numpy(array)))
+            register_tensor(self, name, nn.Parameter(torch.from_numpy(array)))
         for name, array in layer.frozen.items():
-            self._register(name, torch.from_numpy(array))
+            register_tensor(self, name, torch.from_numpy(array))
         self._trained = [name.split(".") for name in layer.parameters]
         self._frozen = [name.split(".") for name in layer.frozen]
-
-    def _register(self, name, value):
-        """Under a name with dots, as a member of modules of those names."""
-        *folders, last = name.split(".")
-        module = self
-        for folder in folders:
-            if folder not in module._modules:
-                module.add_module(folder, nn.Module())
-            module = module._modules[folder]
-        if isinstance(value, nn.Parameter):
-            module.register_parameter(last, value)
-        else:
-            module.register_buffer(last, value)
 
     def _tensors(self, paths):
         """What the modules have under these names now."""

@@ -4,10 +4,12 @@ import subprocess
 import sys
 import unittest
 
+import numpy as np
 import orthant
 
 try:
     import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
 import orthant.torch
@@ -30,9 +32,8 @@ class TestAttend(unittest.TestCase):
                 for scale in (None, 0.3):
                     q, k, v = self.tensors(dtype)
                     o = orthant.torch.attend("softmax", q, k, v, causal=causal, scale=scale)
-                    e = torch.nn.functional.scaled_dot_product_attention(
-                        q.float() if dtype == torch.bfloat16 else q, *[
-                            t.float() if dtype == torch.bfloat16 else t for t in (k, v)],
+                    e = torch.nn.functional.scaled_dot_product_attention(*[
+                        t.float() if dtype == torch.bfloat16 else t for t in (q, k, v)],
                         is_causal=causal, scale=scale, enable_gqa=True)
                     self.assertEqual((o.dtype, o.shape), (dtype, e.shape))
                     self.assertLess(largest(o.to(e.dtype), e), tolerance)
@@ -40,6 +41,59 @@ class TestAttend(unittest.TestCase):
                     theirs = torch.autograd.grad(e.sin().sum(), (q, k, v))
                     for a, b in zip(mine, theirs):
                         self.assertLess(largest(a.float(), b.float()), 2 * tolerance + 1e-7)
+
+    def test_bfloat16_is_float32_computed_in_it(self):
+        """The same bits without a copy, with strides, lengths and a past."""
+        for queries, lengths in ((5, None), (5, [3, 5]), (2, None)):
+            tensors = self.tensors(torch.bfloat16, queries)
+            o = orthant.torch.attend("linear", *tensors, causal=True, lengths=lengths)
+            gradients = torch.autograd.grad(o, tensors, torch.ones_like(o))
+            core = orthant.Core("linear", 4, 4, 8, key_heads=2, causal=True, bfloat16=True)
+            arrays = [t.detach().float().transpose(1, 2).numpy() for t in tensors]
+            expected, p = core.forward(*arrays, lengths)
+            for a, b in zip((o, *gradients),
+                            (expected, *core.backward(p, np.ones_like(expected)))):
+                self.assertEqual(a.dtype, torch.bfloat16)
+                self.assertTrue(torch.equal(a, torch.from_numpy(b).transpose(1, 2).bfloat16()))
+
+    def test_bfloat16_is_not_converted(self):
+        tensors, names = self.tensors(torch.bfloat16), set()
+        do = torch.ones_like(tensors[0])
+
+        class Watch(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+                names.add(function.overloadpacket.__name__)
+                return function(*arguments, **(keywords or {}))
+        with Watch():
+            o = orthant.torch.attend("linear", *tensors, causal=True)
+            torch.autograd.grad(o, tensors, do)
+        self.assertIn("transpose", names)
+        self.assertFalse(names & {"_to_copy", "copy_", "clone"})
+
+    def test_trained_parameters(self):
+        q, k, v = self.tensors()
+        for spec in ("softmax(normalise=sink)", "linear(map=hedgehog)"):
+            core = orthant.Core(spec, 4, 4, 8, key_heads=2, dtype="float64", causal=True)
+            names = [*core.parameters]
+            weights = [torch.rand(p.shape, dtype=torch.float64, requires_grad=True)
+                       for p in core.parameters.values()]
+
+            def run(q, k, v, *weights, spec=spec, names=names):
+                return orthant.torch.attend(spec, q, k, v, causal=True,
+                                            weights=dict(zip(names, weights)))
+            self.assertTrue(torch.autograd.gradcheck(run, (q, k, v, *weights)))
+            first = run(q, k, v, *weights)
+            other = run(q, k, v, *[2 * w.detach() for w in weights])  # of another module
+            self.assertFalse(torch.equal(first, other))
+            o = run(q, k, v, *weights)
+            expected = torch.autograd.grad(o.sum(), weights, retain_graph=True)
+            run(q, k, v, *[2 * w.detach() for w in weights])
+            for a, b in zip(torch.autograd.grad(o.sum(), weights), expected):
+                self.assertTrue(torch.equal(a, b))
+            with self.assertRaisesRegex(orthant.Error, "trained parameters"):
+                run(q, k, v, names=[])
+            with self.assertRaisesRegex(orthant.Error, "has the shape"):
+                run(q, k, v, *[w[:1].repeat(2, *[1] * (w.dim() - 1)) for w in weights])
 
     def test_logit_cap(self):
         q, k, v = self.tensors()
@@ -127,6 +181,8 @@ class TestAttend(unittest.TestCase):
             orthant.torch.attend("softmax", q.to("meta"), k, v)
         with self.assertRaisesRegex(orthant.Error, "has the shape"):
             orthant.torch.attend("softmax", q[0], k, v)
+        with self.assertRaisesRegex(orthant.Error, "k has the shape"):
+            orthant.torch.attend("softmax", q, k[..., :3].contiguous(), v)
         with self.assertRaisesRegex(orthant.Error, "mixture"):
             orthant.torch.attend("random + softmax", q, k, v)
 
@@ -163,6 +219,14 @@ class TestDLPack(unittest.TestCase):
 
     def test_what_numpy_cannot_read_is_refused(self):
         layer, x = orthant.Layer("softmax", 24, 4, 8), torch.randn(2, 5, 24)
+        bits = orthant.Core("linear", 4, 6, 8, dtype="bfloat16")
+        heads = x.unflatten(2, (4, 6)).bfloat16()
+        o = bits(*[heads.view(torch.uint16)] * 3)
+        expected = orthant.torch.attend("linear", *[heads.transpose(1, 2)] * 3, context=8)
+        self.assertTrue(torch.equal(torch.from_dlpack(o.view(np.uint16)).view(torch.bfloat16),
+                                    expected.transpose(1, 2)))
+        with self.assertRaisesRegex(orthant.Error, r"q is float32 .*q.view\(torch.uint16\)"):
+            bits(*[heads.float()] * 3)
         for tensor, sentence in ((x.clone().requires_grad_(), "x is not given to NumPy: .*gradient"),
                                  (x.bfloat16(), "x is not given to NumPy")):
             with self.assertRaisesRegex(orthant.Error, sentence):

@@ -109,9 +109,13 @@ class CompiledAttend(unittest.TestCase):
         return [torch.randn(2, heads, n, 4, dtype=dtype, requires_grad=True)
                 for heads, n in ((4, queries), (2, 5), (2, 5))]
 
-    def same(self, spec, tensors, backend="aot_eager", **arguments):
-        def run(q, k, v):
-            return attend(spec, q + 1, k, v, **arguments).square()
+    def same(self, spec, tensors, backend="aot_eager", sink=None, **arguments):
+        if sink:
+            tensors.append(torch.tensor(sink, dtype=torch.float64, requires_grad=True))
+
+        def run(q, k, v, *sink):
+            weights = {"sink.logit": sink[0]} if sink else None
+            return attend(spec, q + 1, k, v, weights=weights, **arguments).square()
 
         torch._dynamo.reset()
         compiled = torch.compile(run, backend=backend, fullgraph=True)
@@ -133,6 +137,7 @@ class CompiledAttend(unittest.TestCase):
         self.same("softmax", self.tensors(3))
         self.same("softmax", self.tensors(), logit_cap=2.0, lengths=[3, 5])
         self.same("performer", self.tensors(), lengths=torch.tensor([5, 2]), seed=3, context=16)
+        self.same("softmax(normalise=sink)", self.tensors(), sink=[0.5, 1, -1, 0.1])
 
     def test_the_default_backend(self):
         try:
@@ -157,17 +162,22 @@ class CompiledAttend(unittest.TestCase):
 
     def test_the_operation_fulfils_the_contract_of_torch(self):
         q, k, v = self.tensors()
-        for tensors, lengths in (((q, k, v), None), ((q[:, :, 3:], k, v), torch.tensor([5, 2]))):
+        sink = torch.rand(4, dtype=torch.float64, requires_grad=True)
+        for tensors, lengths, weights, names, spec in (
+                ((q, k, v), None, [], "", "softmax"),
+                ((q[:, :, 3:], k, v), torch.tensor([5, 2]), [sink], "sink.logit",
+                 "softmax(normalise=sink)")):
             library.opcheck(
-                _torch_core._attend, (*tensors, lengths, "softmax", True, 0, None, 1, 0, 0.0, True),
+                _torch_core._attend, (*tensors, lengths, weights, names, spec, True, 0, None, 1, 0,
+                                      0.0, True),
                 test_utils=("test_schema", "test_faketensor", "test_autograd_registration"))
 
     def test_a_pass_that_is_lost_or_used_is_computed_again(self):
         q, k, v = self.tensors()
         expected = torch.autograd.grad(attend("linear", q, k, v, lengths=[4, 2]).sin().sum(), v)[0]
         for backward in (True, False):  # of an exported program: traced without gradients
-            o = _torch_core._attend(q, k, v, torch.tensor([4, 2]), "linear", False, 0, None, 1, 0,
-                                    0.0, backward)[0].sin().sum()
+            o = _torch_core._attend(q, k, v, torch.tensor([4, 2]), [], "", "linear", False, 0, None,
+                                    1, 0, 0.0, backward)[0].sin().sum()
             _torch_passes.passes.clear()
             for _ in range(2):
                 self.assertTrue(torch.equal(torch.autograd.grad(o, v, retain_graph=True)[0],
