@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attentions of the language in models of the package transformers, on the processor."""
 import functools
+import itertools
 from typing import Optional
 
 import torch
@@ -9,7 +10,11 @@ from transformers.masking_utils import sdpa_mask
 
 from . import _binding as binding
 from ._library import Error
-from ._torch_core import attend
+from ._state_cache import StateCache
+from ._torch_core import attend, core_of, load_weights, register_tensor, scale_queries
+from .core import Core
+
+__all__ = ["StateCache", "attach", "register"]
 
 
 def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> str:
@@ -20,7 +25,7 @@ def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> st
     context: size of tables, 0 = max_position_embeddings of the model; seed of frozen parameters.
     The attention replaces the function of queries, keys and values: projections, rotary positions
     and caches stay those of the model. Attentions with trained parameters are refused at the first
-    call.
+    call, unless attach() gave them to the model.
     """
     name = "orthant:" + spec
     name += " context=%d" % context if context else ""
@@ -28,6 +33,56 @@ def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> st
     AttentionInterface.register(name, functools.partial(_forward, spec, context, seed, threads))
     AttentionMaskInterface.register(name, _mask)
     return name
+
+
+class _Weights(torch.nn.Module):
+    """The trained parameters of an attention: the member `orthant` of an attention module."""
+
+    def __init__(self, spec, parameters, dtype):
+        super().__init__()
+        self.spec = spec
+        for name, array in parameters.items():
+            value = torch.from_numpy(array.copy()).to(dtype)
+            register_tensor(self, name, torch.nn.Parameter(value))
+
+
+def attach(model: torch.nn.Module, spec: str, context: int = 0, seed: int = 1,
+           threads: int = 0) -> str:
+    """register(), for attentions with trained parameters: the model is set to the attention, and
+    its attention modules get a member `orthant` with the parameters, which are then among those of
+    the model, for optimisers, state_dict and save_pretrained. Initial values are those of the seed.
+    The modules are found by a call with model.dummy_inputs. A saved model is attached again before
+    load_state_dict.
+    """
+    name = register(spec, context, seed, threads)
+    training, number = model.training, itertools.count()
+    for module in list(model.modules()):
+        module._modules.pop("orthant", None)
+
+    def make(module, query, key, value, *arguments, **keywords):
+        core = Core(spec, query.shape[1], query.shape[3], context or _longest(module, key),
+                    key_heads=key.shape[1], value_width=value.shape[3],
+                    causal=getattr(module, "is_causal", False), seed=seed + next(number),
+                    threads=threads)
+        if core.parameters and "orthant" not in module._modules:
+            module.add_module("orthant", _Weights(spec, core.parameters, query.dtype))
+        return _forward(spec, context, seed, threads, module, query, key, value, *arguments,
+                        **keywords)
+    AttentionInterface.register(name + " attach", make)
+    AttentionMaskInterface.register(name + " attach", _mask)
+    model.set_attn_implementation(name + " attach")
+    try:
+        with torch.no_grad():
+            model.eval()(**model.dummy_inputs)
+    finally:
+        model.train(training)
+        model.set_attn_implementation(name)
+    return name
+
+
+def _weights(module, spec):
+    own = module._modules.get("orthant")
+    return dict(own.named_parameters()) if own is not None and own.spec == spec else None
 
 
 def _mask(*arguments, **keywords):
@@ -104,12 +159,34 @@ def _forward(spec, context, seed, threads, module, query, key, value, attention_
                     binding.OA_UNSUPPORTED)
     run = functools.partial(attend, spec, scale=scaling, seed=seed, threads=threads,
                             logit_cap=keywords.get("softcap") or 0.0,
-                            context=context or _longest(module, key))
+                            context=context or _longest(module, key),
+                            weights=_weights(module, spec))
+    states = getattr(key, "orthant_states", None)
+    if states is not None:
+        return _step(states, run, query, key, value, attention_mask).transpose(1, 2), None
     if attention_mask is None:
         return run(query, key, value).transpose(1, 2), None
     visible = _visible(attention_mask, causal)
     key, value = key[:, :, :visible.keys], value[:, :, :visible.keys]
     return _run_padded(run, query, key, value, visible).transpose(1, 2), None
+
+
+def _step(states, run, query, key, value, mask):
+    """o of the new tokens, with a StateCache. run: attend with its arguments."""
+    arguments, weights = run.keywords, run.keywords["weights"] or {}
+    visible = _visible(mask, True) if mask is not None else None
+    if visible is None or not visible.causal or bool((visible.ends < states.tokens).any()):
+        raise Error("a StateCache is for causal layers, without padding at the end: put the padding "
+                    "to the begin, or give no past_key_values", binding.OA_UNSUPPORTED)
+    if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad):
+        raise Error("a StateCache has no gradients: call the model under torch.no_grad()",
+                    binding.OA_UNSUPPORTED)
+    core = core_of(query, key, value, run.args[0], True, arguments["context"], False,
+                   arguments["seed"], arguments["threads"], arguments["logit_cap"])
+    with core.context.lock:
+        load_weights(core, [*weights], [*weights.values()])
+        return states.step(core, scale_queries(query, arguments["scale"]), key, value,
+                           visible.starts.expand(query.shape[0]).tolist())
 
 
 def _longest(module, key):

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attentions in small models of transformers, against its own."""
+import copy
+import tempfile
 import unittest
 
 try:
+    import safetensors.torch
     import torch
     import transformers
 
@@ -110,6 +113,40 @@ class TestModels(unittest.TestCase):
                 return
         self.assertLess(largest(logits[1], logits[0]), 1e-12)
 
+    def test_states_generate_what_keys_do(self):
+        ids = torch.arange(3 * 6).reshape(3, 6)
+        mask = torch.tensor([[1] * 6, [0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 1, 1]])
+        for spec in ("linear", "softmax", "local(window=3)", "performer",
+                     "linear(map=hedgehog)"):
+            model = make("llama", torch.float64, "sdpa", 3)
+            orthant.transformers.attach(model, spec)
+            for beams in (1, 3):
+                keys, states = (model.generate(
+                    ids, attention_mask=mask, max_new_tokens=9, pad_token_id=0, do_sample=False,
+                    num_beams=beams, past_key_values=cache, output_logits=True,
+                    return_dict_in_generate=True)
+                    for cache in (None, orthant.transformers.StateCache()))
+                self.assertTrue(torch.equal(keys.sequences, states.sequences))
+                self.assertLess(largest(torch.stack(states.logits), torch.stack(keys.logits)), 1e-11)
+
+    def test_a_state_cache_refuses_what_it_cannot_do(self):
+        model, ids = make("llama", torch.float64, "sdpa"), torch.arange(2 * 4).reshape(2, 4)
+        cache = orthant.transformers.StateCache()
+        with torch.no_grad(), self.assertRaisesRegex(orthant.Error, "attentions of Orthant"):
+            for _ in range(2):
+                model(ids, **{CACHE: cache})
+        model.set_attn_implementation(orthant.transformers.register("linear"))
+        with self.assertRaisesRegex(orthant.Error, "torch.no_grad"):
+            model(ids, **{CACHE: orthant.transformers.StateCache()})
+        mask = torch.tensor([[1] * 4, [1, 1, 0, 0]])
+        with torch.no_grad(), self.assertRaisesRegex(orthant.Error, "padding at the end"):
+            model(ids, attention_mask=mask, **{CACHE: orthant.transformers.StateCache()})
+        cache = orthant.transformers.StateCache()
+        with torch.no_grad():
+            model(ids, **{CACHE: cache})
+        with self.assertRaisesRegex(orthant.Error, "cannot forget"):
+            cache.crop(-1)
+
     def test_names_have_their_seeds_and_contexts(self):
         first = orthant.transformers.register("performer", seed=3)
         model, ids = make("llama", torch.float64, first), torch.arange(8)[None]
@@ -146,6 +183,69 @@ class TestModels(unittest.TestCase):
         model.config.sliding_window = 3
         with self.assertRaisesRegex(orthant.Error, "neither causal nor"):
             model(ids)
+
+    def test_trained_parameters_are_those_of_the_model(self):
+        ids = torch.arange(2 * 8).reshape(2, 8)
+        mask = torch.tensor([[1] * 8, [0, 0, 0, 1, 1, 1, 1, 1]])
+        for spec, name in (("softmax(normalise=sink)", "sink.logit"),
+                           ("linear(map=hedgehog, temperature)", "query.temperature"),
+                           ("softmax(qknorm=rms)", "query.norm.weight")):
+            model = make("llama", torch.float64, "sdpa").train()
+            count = len([*model.parameters()])
+            attached = orthant.transformers.attach(model, spec)
+            self.assertTrue(model.training)
+            self.assertEqual(model.config._attn_implementation, attached)
+            for key, value in model.named_parameters():
+                if ".orthant." in key:  # initial values of heads are the same
+                    value.data.add_(torch.linspace(0, 0.2, value.numel()).reshape(value.shape))
+                elif ".self_attn." in key:
+                    value.data.mul_(20)
+            own = dict(model.model.layers[1].self_attn.orthant.named_parameters())
+            self.assertIn(name, own)
+            self.assertEqual(len([*model.parameters()]), count + 2 * len(own))
+
+            def loss():
+                return model(ids, attention_mask=mask).logits[mask == 1].sin().sum()
+            model.zero_grad()
+            loss().backward()
+            for weight in own.values():
+                with torch.no_grad():
+                    place = weight.view(-1)
+                    place[-1] += 1e-2
+                    above = loss()
+                    place[-1] -= 2e-2
+                    slope = float((above - loss()) / 2e-2)
+                    place[-1] += 1e-2
+                self.assertGreater(abs(slope), 5e-3)
+                self.assertAlmostEqual(float(weight.grad.view(-1)[-1]), slope,
+                                       delta=1e-4)  # norms of Llama round to float32
+
+    def test_trained_parameters_are_saved_and_loaded(self):
+        spec, ids = "linear(map=hedgehog)", torch.arange(2 * 6).reshape(2, 6)
+        model = make("llama", torch.float32, "sdpa", 3)
+        orthant.transformers.attach(model, spec)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        model(ids, labels=ids).loss.backward()
+        before = {k: v.clone() for k, v in model.state_dict().items()}
+        optimizer.step()
+        self.assertTrue(all(not torch.equal(v, before[k]) for k, v in model.state_dict().items()
+                            if ".orthant." in k))
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            loaded = transformers.LlamaForCausalLM.from_pretrained(folder)
+            orthant.transformers.attach(loaded, spec)
+            file = safetensors.torch.load_file(folder + "/model.safetensors")
+            loaded.load_state_dict(file, strict=False)
+        self.assertTrue(torch.equal(loaded(ids).logits, model.eval()(ids).logits))
+        tokens = [m.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)
+                  for m in (loaded, model, copy.deepcopy(model))]
+        self.assertTrue(torch.equal(tokens[0], tokens[1]) and torch.equal(tokens[1], tokens[2]))
+        whole = model(tokens[1][:, :-1]).logits[:, 5:].argmax(-1)
+        self.assertTrue(torch.equal(whole, tokens[1][:, 6:]))
+        model.set_attn_implementation(orthant.transformers.register("softmax"))
+        model(ids)  # the parameters stay, and are not those of this attention
+        orthant.transformers.attach(model, "softmax")
+        self.assertFalse([k for k in model.state_dict() if ".orthant." in k])
 
     def test_a_missing_mask_is_refused(self):
         name = orthant.transformers.register("softmax")
