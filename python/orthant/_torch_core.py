@@ -17,18 +17,19 @@ _DTYPES = {torch.float32: np.float32, torch.float64: np.float64, torch.bfloat16:
 
 
 @functools.lru_cache(maxsize=64)
-def _core(spec, process, **form):
-    return Core(spec, **form)
+def _core(process, spec, heads, key_heads, head_width, value_width, context, causal, cross, dtype,
+          seed, threads, logit_cap):
+    return Core(spec, heads, head_width, context, key_heads, value_width, causal=causal,
+                cross=cross, dtype=_DTYPES[dtype], seed=seed, threads=threads, logit_cap=logit_cap)
 
 
 def core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap):
     """The core for tensors of these shapes."""
-    queries, keys = q.shape[2], k.shape[2]
-    return _core(spec, os.getpid(), heads=q.shape[1], key_heads=k.shape[1],
-                 head_width=q.shape[3], value_width=v.shape[3],
-                 context=context or 1 << (max(queries, keys) - 1).bit_length(),
-                 causal=causal, cross=not causal and queries != keys if cross is None else cross,
-                 dtype=_DTYPES[q.dtype], seed=seed, threads=threads, logit_cap=logit_cap)
+    (_, heads, queries, width), (_, key_heads, keys, _) = q.shape, k.shape
+    return _core(os.getpid(), spec, heads, key_heads, width, v.shape[3],
+                 context or 1 << (max(queries, keys) - 1).bit_length(), causal,
+                 not causal and queries != keys if cross is None else cross, q.dtype, seed, threads,
+                 logit_cap)
 
 
 def array_of(tensor):
@@ -84,19 +85,19 @@ class _Saved:
 
 def _forward(q, k, v, lengths, names, weights, core, backward):
     """o, and the pass for _backward. weights: trained parameters of these names."""
-    strides = q.stride(), k.stride(), v.stride()
+    strides, shapes = (q.stride(), k.stride(), v.stride()), (q.shape, k.shape, v.shape)
     direct = (strides[0][3] == strides[1][3] == strides[2][3] == 1
               and lengths is None and not (q.is_neg() or k.is_neg() or v.is_neg())
               and all(b or h or t for b, h, t, _ in strides)
-              and k.shape[:3] == v.shape[:3] and q.shape[::3] == k.shape[::3])
+              and shapes[1][:3] == shapes[2][:3] and shapes[0][::3] == shapes[1][::3])
     if not direct:
         with core.context.lock:
             if names or core.parameters:
                 load_weights(core, names, weights)
             o, p = core.forward(array_of(q), array_of(k), array_of(v), lengths, backward)
         return tensor_of(o, q.dtype), _Saved(core, p, names)
-    shapes = [(b, t, h, n) for b, h, t, n in (q.shape, k.shape, v.shape)]
-    shapes.append((*shapes[0][:3], v.shape[3]))
+    shapes = [(b, t, h, n) for b, h, t, n in shapes]
+    shapes.append((*shapes[0][:3], shapes[2][3]))
     o = torch.empty(shapes[3], dtype=q.dtype)
     with core.context.lock:
         if names or core.parameters:
@@ -201,7 +202,7 @@ def _lengths(lengths):
 def _check(tensor, name, q):
     if not isinstance(tensor, Tensor):
         raise TypeError("%s is of the type %s; give a torch.Tensor" % (name, type(tensor).__name__))
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+    if not tensor.is_cpu or tensor.layout != torch.strided:
         raise Error("%s is on %s with the layout %s: attend computes on the processor, on dense "
                     "tensors" % (name, tensor.device, tensor.layout), binding.OA_UNSUPPORTED)
     if tensor.dtype not in _DTYPES or tensor.dtype != q.dtype:

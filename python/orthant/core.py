@@ -221,7 +221,7 @@ class Core:
         given.lengths = None if lengths is None else lengths.ctypes.data_as(_Lengths)
         p.pending = backward
         code = library.oa_core_forward(p.handle, p.reference, o)
-        if code:
+        if code or self.context.failure:
             p.pending = False
             self._fail(code, q[1], k[1])
 

@@ -220,8 +220,11 @@ class Layer:
         y, without memory and lengths, and without a check: a call of a small layer is mostly
         checks. Under the lock of the context."""
         p.shape, p.memory_shape, p.lengths = shape, None, None
-        p.given.batch, p.given.tokens, p.given.x = shape[0], shape[1], x
-        self.context.check(library.oa_attention_pass_forward(p.handle, p.reference, y))
+        given, context = p.given, self.context
+        given.batch, given.tokens, given.x = shape[0], shape[1], x
+        code = library.oa_attention_pass_forward(p.handle, p.reference, y)
+        if code or context.failure:
+            context.check(code)
 
     def __call__(self, x: Any, memory: Any = None, lengths: Any = None) -> np.ndarray:
         y, p = self.forward(x, memory, lengths)

@@ -39,9 +39,10 @@ def _guest(form, dtype, process):
 
 
 def _is_home(layer, weights):
-    return layer.is_of_this_process() and all(
-        tensor.data_ptr() == array.address and tensor.shape == array.shape
-        and tensor.is_contiguous() for array, tensor in zip(layer.weights, weights))
+    for (address, shape), tensor in zip(layer.weights, weights):
+        if tensor.data_ptr() != address or tensor.shape != shape or not tensor.is_contiguous():
+            return False
+    return layer.is_of_this_process()
 
 
 def _layer_of(form, dtype, weights):
@@ -219,7 +220,7 @@ class Attention(nn.Module):
                             % (name, type(tensor).__name__))
         if tensor.layout != torch.strided:
             raise Error("%s has the layout %s; give a dense tensor" % (name, tensor.layout))
-        if tensor.device.type != "cpu" or parameter.device.type != "cpu":
+        if not tensor.is_cpu or not parameter.is_cpu:
             raise Error("%s is on %s and the parameters are on %s: this layer computes on the "
                         "processor; move both to \"cpu\"" % (name, tensor.device, parameter.device),
                         binding.OA_UNSUPPORTED)
