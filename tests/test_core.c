@@ -779,8 +779,7 @@ static void misuse_is_refused(void **state)
     in.lengths = (const int32_t[]){ 3, 8 };
     expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE, "lengths[1] is 8");
     in.lengths = (const int32_t[]){ -1, 7 };
-    expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE,
-                   "lengths[0] is -1: give 0 to 7");
+    expect_failure(c, oa_core_forward(p, &in, x->o), OA_SHAPE, "lengths[0] is -1: give 0 to 7");
     in = input_of(x);
     assert_null(oa_core_state_open(core, 2));
     expect_failure(c, OA_UNSUPPORTED, OA_UNSUPPORTED, "needs causal");

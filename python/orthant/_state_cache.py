@@ -73,9 +73,9 @@ class StateLayer(CacheLayerMixin):
 
 
 class StateCache(Cache):
-    """`past_key_values` of a model of transformers whose attentions are Orthant's: a step costs what
-    the state costs, for a linear attention independent of the earlier tokens. For one generation,
-    without gradients; padding at the begin only."""
+    """`past_key_values` of a model of transformers whose attentions are Orthant's: a step costs
+    what the state costs, for a linear attention independent of the earlier tokens. For one
+    generation, without gradients; padding at the begin only."""
 
     def __init__(self) -> None:
         super().__init__(layer_class_to_replicate=StateLayer)

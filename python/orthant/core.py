@@ -71,15 +71,16 @@ class Core:
         self._follows = dtype is None and not bfloat16
         dtype = np.dtype(np.float32) if dtype is None else _dtype(dtype)
         if bfloat16 and dtype != np.float32:
-            raise Error("bfloat16 is True and dtype is %s; give float32: bfloat16 computes on arrays "
-                        "of float32" % dtype)
+            raise Error("bfloat16 is True and dtype is %s; give float32: it computes on arrays of "
+                        "float32" % dtype)
         for name, value, least in (("heads", heads, 1), ("head_width", head_width, 1),
                                    ("context", context, 1), ("key_heads", key_heads, 0),
-                                   ("value_width", value_width, 0), ("key_context", key_context, 0)):
+                                   ("value_width", value_width, 0),
+                                   ("key_context", key_context, 0)):
             _check_number(name, value, least)
         if causal and cross:
-            raise Error("causal and cross are both True: give one of them; keys of another sequence "
-                        "have no order with the queries", binding.OA_ARGUMENT)
+            raise Error("causal and cross are both True: give one of them; keys of another "
+                        "sequence have no order with the queries", binding.OA_ARGUMENT)
         if key_context and not cross:
             raise Error("key_context is %d and cross is False: give 0, or cross=True" % key_context,
                         binding.OA_SHAPE)
@@ -260,9 +261,10 @@ class Core:
         """(dq, dk, dv) of a CorePass from do; gradients of parameters are added to `gradients`. A
         pass has one backward call."""
         if p.core is not self.handle:
-            raise Error("the pass is that of another core: give it to the core whose forward made it")
+            raise Error("the pass is that of another core: give it to the core that made it")
         if not p.pending:
-            raise Error("the pass has no backward call left: call forward again, with backward=True")
+            raise Error("the pass has no backward call left: call forward again, with "
+                        "backward=True")
         do = np.ascontiguousarray(self._checked(do, "do"), self.dtype)
         if do.shape != p.shapes[3]:
             raise Error("do has the shape %s; give %s" % (list(do.shape), list(p.shapes[3])),
@@ -307,8 +309,8 @@ class CoreDecoding:
         core.check_process()
         q, k, v, _ = core._input(q, k, v, None)
         if q.shape[0] != self.batch or q.shape[1] != k.shape[1]:
-            raise Error("q has %d sequences of %d tokens and k has %d tokens: give %d sequences, and "
-                        "as many keys, those of these tokens"
+            raise Error("q has %d sequences of %d tokens and k has %d tokens: give %d sequences, "
+                        "and as many keys, those of these tokens"
                         % (q.shape[0], q.shape[1], k.shape[1], self.batch), binding.OA_SHAPE)
         o = np.empty((*q.shape[:3], core.value_width), core.dtype)
         given = binding.oa_core_input(batch=q.shape[0], queries=q.shape[1], q=q.ctypes.data,
@@ -322,8 +324,8 @@ class CoreDecoding:
         return o
 
     def reorder(self, rows: Sequence[int]) -> "CoreDecoding":
-        """A state whose sequence b is a copy of sequence rows[b] of this one, as a beam search needs
-        it. As many sequences as rows."""
+        """A state whose sequence b is a copy of sequence rows[b] of this one, as a beam search
+        needs it. As many sequences as rows."""
         new = CoreDecoding(self.core, len(rows))
         with self.core.context.lock:
             if self.opened:

@@ -176,8 +176,8 @@ def _step(states, run, query, key, value, mask):
     arguments, weights = run.keywords, run.keywords["weights"] or {}
     visible = _visible(mask, True) if mask is not None else None
     if visible is None or not visible.causal or bool((visible.ends < states.tokens).any()):
-        raise Error("a StateCache is for causal layers, without padding at the end: put the padding "
-                    "to the begin, or give no past_key_values", binding.OA_UNSUPPORTED)
+        raise Error("a StateCache is for causal layers, without padding at the end: put the "
+                    "padding to the begin, or give no past_key_values", binding.OA_UNSUPPORTED)
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad):
         raise Error("a StateCache has no gradients: call the model under torch.no_grad()",
                     binding.OA_UNSUPPORTED)

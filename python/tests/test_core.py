@@ -139,10 +139,12 @@ class TestCore(unittest.TestCase):
             gradients = core.backward(p, o)
             expected, q = made("performer", dtype=dtype).forward(*arrays)
             self.assertTrue(np.array_equal(o, expected))
-            self.assertEqual({x.dtype for x in (o, *gradients, *core.frozen.values())}, {np.dtype(dtype)})
+            self.assertEqual({x.dtype for x in (o, *gradients, *core.frozen.values())},
+                             {np.dtype(dtype)})
         self.assertLess(abs(core(*drawn(dtype=np.float32)) - o).max(), 1e-6)  # nothing is rounded
-        self.assertEqual(made(dtype=None)(*[x.astype(np.float16) for x in arrays]).dtype, np.float32)
-        self.assertEqual(made(dtype=None)(*[x.astype(int) for x in arrays]).dtype, np.float64)
+        for given, dtype in ((np.float16, np.float32), (np.int64, np.float64)):
+            o = made(dtype=None)(*[x.astype(given) for x in arrays])
+            self.assertEqual(o.dtype, dtype)
 
     def test_what_would_be_rounded_is_refused(self):
         single, double = drawn(dtype=np.float32), drawn()

@@ -127,7 +127,8 @@ class TestModels(unittest.TestCase):
                     return_dict_in_generate=True)
                     for cache in (None, orthant.transformers.StateCache()))
                 self.assertTrue(torch.equal(keys.sequences, states.sequences))
-                self.assertLess(largest(torch.stack(states.logits), torch.stack(keys.logits)), 1e-11)
+                for a, b in zip(states.logits, keys.logits):
+                    self.assertLess(largest(a, b), 1e-11)
 
     def test_a_state_cache_refuses_what_it_cannot_do(self):
         model, ids = make("llama", torch.float64, "sdpa"), torch.arange(2 * 4).reshape(2, 4)
