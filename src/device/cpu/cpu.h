@@ -42,11 +42,13 @@ static inline uint64_t oa_dropout_stride(long cols)
     return (uint64_t)(cols + 3) / 4 * 4;
 }
 
-/* Rows of logits that exist at a time in linear_loss: at most 64 M elements. */
-static inline long oa_loss_rows(const struct oa_linear_loss *a)
-{
-    return oa_max(1, oa_min(a->rows, 64L * 1024 * 1024 / a->vocabulary));
-}
+/* cpu_loss.c: how linear_loss takes its rows. */
+struct oa_loss_plan {
+    long rows;                         /* of logits that exist at a time: equal blocks */
+    long ld;                           /* elements from one row of logits to the next */
+    size_t logits_weights, dx_weights; /* bytes of W packed for these products; 0: read as it is */
+};
+struct oa_loss_plan oa_loss_plan(struct oa_device *d, const struct oa_linear_loss *a);
 
 /* Scratch of the backward pass: the gradient of the gain by each item of rows. */
 static inline size_t oa_row_map_partials(const struct oa_device *d, const struct oa_row_map *a)

@@ -16,6 +16,7 @@ enum {
     ROWS = 256,            /* of an item */
     LEAST_ROWS = 128,
     LEAST_COLS = 256,
+    LONG_DEPTH = 8192, /* k for which B comes from memory for each block of rows */
     MAX_ITEMS = 16,
     WORTH = 1 << 20, /* bytes packed again and again without this */
     FEW_ITEMS = 8,   /* of a product of few rows at most, for which units may have to pack the rows
@@ -122,18 +123,19 @@ static void pack_strip(struct packed_product *t)
 }
 
 /* Tall blocks, since a block's rows are what a panel of B is read for; narrower ones until there
- * are enough. */
+ * are enough, and then lower ones, but where k is long. */
 static void multiply_packed_strip(struct packed_product *t)
 {
     const struct oa_gemm *g = t->g;
     double wanted = (double)g->m * (double)g->n * (double)g->k / ITEM_WORK;
+    long least = g->k > LONG_DEPTH ? ROWS : LEAST_ROWS;
     t->rows = oa_min(ROWS, oa_round_up(g->m, OA_PANEL));
     t->cols = oa_round_up(g->n, OA_PANEL);
     while (oa_blocks(g->m, t->rows) * oa_blocks(g->n, t->cols) <
            (wanted < MAX_ITEMS ? wanted : MAX_ITEMS)) {
         if (t->cols >= 2 * LEAST_COLS)
             t->cols = oa_round_up(t->cols / 2, OA_PANEL);
-        else if (t->rows > LEAST_ROWS)
+        else if (t->rows > least)
             t->rows = oa_round_up(t->rows / 2, OA_PANEL);
         else
             break;
@@ -142,27 +144,40 @@ static void multiply_packed_strip(struct packed_product *t)
     oa_parallel(t->d->context, t->across * oa_blocks(g->m, t->rows), multiply_strip_item, t);
 }
 
+/* The product, strip by strip. b is packed for each, or NULL: all of it is in `packed`. */
+static void multiply_strips(struct oa_device *d, const struct oa_gemm *g, const void *a,
+                            const void *b, char *packed, void *c)
+{
+    struct oa_gemm s = first_strip(g);
+    struct packed_product t = { .d = d, .g = &s, .a = a, .packed = packed };
+    long cols = s.n;
+    for (long j = 0; j < g->n; j += cols) {
+        s.n = oa_min(cols, g->n - j);
+        t.c = g->real_out ? oa_real_at(d, c, j) : oa_act_at(d, c, j);
+        if (b) {
+            t.b = oa_act_at(d, b, g->tb ? j * g->ldb : j);
+            pack_strip(&t);
+        } else
+            t.packed =
+                packed + d->cpu->kernels.gemm_packed_bytes(&(struct oa_gemm){ .n = j, .k = g->k });
+        multiply_packed_strip(&t);
+    }
+}
+
 void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b,
                     void *c)
 {
     size_t mark = oa_arena_mark(&d->scratch);
-    struct oa_gemm s = first_strip(g);
+    struct oa_gemm whole = *g;
     size_t left = packed_left_bytes(d, g);
     char *room = oa_arena_take(&d->scratch, oa_packed_bytes(d, g));
-    struct packed_product t = { .d = d, .g = &s, .a = a, .packed = room ? room + left : NULL };
     if (room && left > 0) {
         pack_left(d, g, a, room);
-        t.a = room;
-        s.packed_a = true;
+        a = room;
+        whole.packed_a = true;
     }
-    long cols = s.n;
-    for (long j = 0; j < g->n && t.packed; j += cols) {
-        s.n = oa_min(cols, g->n - j);
-        t.b = oa_act_at(d, b, g->tb ? j * g->ldb : j);
-        t.c = g->real_out ? oa_real_at(d, c, j) : oa_act_at(d, c, j);
-        pack_strip(&t);
-        multiply_packed_strip(&t);
-    }
+    if (room)
+        multiply_strips(d, &whole, a, b, room + left, c);
     oa_arena_release(&d->scratch, mark);
 }
 
@@ -195,9 +210,9 @@ static void multiply_short(struct packed_product *t)
 void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a,
                      const void *packed, void *c)
 {
-    struct packed_product t = { .d = d, .g = g, .a = a, .packed = (void *)packed, .c = c };
     if (g->m <= OA_PANEL)
-        multiply_short(&t);
+        multiply_short(
+            &(struct packed_product){ .d = d, .g = g, .a = a, .packed = (void *)packed, .c = c });
     else
-        multiply_packed_strip(&t);
+        multiply_strips(d, g, a, NULL, (char *)packed, c);
 }

@@ -7,22 +7,59 @@
  *
  * With a teacher dlogits = (hard + soft)·softmax − hard·q − soft·p, p its probabilities.
  *
- * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each
- * way. */
+ * dW is read and written once a block. The gradient of a row takes the memory of its logits. Where
+ * products read packed operands, W is packed once for all blocks, and rows of logits are whole
+ * panels, which products then read in place. */
 #include "device/cpu/cpu.h"
 
 #include <math.h>
 #include <string.h>
 
+enum { MOST_LOGITS = 64 << 20 }; /* of a block, or one row */
+
+/* One block of rows. */
 struct loss_rows {
     struct oa_device *d;
     const struct oa_linear_loss *a;
+    const struct oa_loss_plan *plan;
     long first;    /* row of the input where the block starts */
-    void *logits;  /* real [rows, vocabulary] */
-    void *teacher; /* the same of the teacher, or NULL */
-    void *dlogits; /* act, NULL without gradient */
+    void *logits;  /* real [rows, ld]; their gradient, act, begins where a row of them does */
+    void *teacher; /* logits of the teacher, or NULL */
     double *loss;  /* [rows] */
 };
+
+static struct oa_gemm logits_product(const struct oa_linear_loss *a, long rows)
+{
+    return (struct oa_gemm){ .m = rows,
+                             .n = a->vocabulary,
+                             .k = a->width,
+                             .lda = a->width,
+                             .ldb = a->width,
+                             .tb = true,
+                             .real_out = true };
+}
+
+static struct oa_gemm dx_product(const struct oa_linear_loss *a, long rows)
+{
+    return (struct oa_gemm){
+        .m = rows, .n = a->width, .k = a->vocabulary, .ldb = a->width, .ldc = a->width
+    };
+}
+
+struct oa_loss_plan oa_loss_plan(struct oa_device *d, const struct oa_linear_loss *a)
+{
+    struct oa_loss_plan p = { .ld = a->vocabulary };
+    long most = oa_max(1, oa_min(a->rows, MOST_LOGITS / a->vocabulary));
+    p.rows = oa_blocks(a->rows, oa_max(1, oa_blocks(a->rows, most)));
+    p.rows = oa_max(1, oa_min(most, oa_round_up(p.rows, OA_PANEL)));
+    struct oa_gemm logits = logits_product(a, p.rows), dx = dx_product(a, p.rows);
+    if (!oa_packed_bytes(d, &logits) || !oa_packed_bytes(d, &dx))
+        return p;
+    p.ld = oa_round_up(a->vocabulary, OA_PANEL);
+    p.logits_weights = oa_cpu_weights_bytes(d, &logits);
+    p.dx_weights = a->dx ? oa_cpu_weights_bytes(d, &dx) : 0;
+    return p;
+}
 
 /* The loss of capped logits: their gradient times the derivative of the cap. */
 static double capped_loss(const struct loss_rows *r, int32_t target, void *logits, void *dlogits,
@@ -87,7 +124,7 @@ static double logits_loss(const struct loss_rows *r, long i, int32_t target, voi
         return error * error;
     }
     if (r->teacher)
-        return taught_loss(r, target, logits, oa_real_at(r->d, r->teacher, i * a->vocabulary),
+        return taught_loss(r, target, logits, oa_real_at(r->d, r->teacher, i * r->plan->ld),
                            dlogits, worker);
     if (a->cap > 0)
         return capped_loss(r, target, logits, dlogits, worker);
@@ -100,82 +137,101 @@ static void loss_row_item(void *argument, long i, const struct oa_worker *worker
     const struct loss_rows *r = argument;
     const struct oa_linear_loss *a = r->a;
     int32_t target = a->value ? 0 : a->target[r->first + i];
-    void *dlogits = r->dlogits ? oa_act_at(r->d, r->dlogits, i * a->vocabulary) : NULL;
-    if (target < 0) {
-        r->loss[i] = 0;
-        if (dlogits)
-            memset(dlogits, 0, (size_t)a->vocabulary * r->d->numbers.act_size);
-        return;
+    void *logits = oa_real_at(r->d, r->logits, i * r->plan->ld), *dlogits = a->dx ? logits : NULL;
+    size_t act = r->d->numbers.act_size;
+    r->loss[i] = target < 0 ? 0 : logits_loss(r, i, target, logits, dlogits, worker);
+    if (dlogits) { /* an ignored row and columns that fill up the last panel: zeros */
+        long from = target < 0 ? 0 : a->vocabulary;
+        memset((char *)dlogits + (size_t)from * act, 0, (size_t)(r->plan->ld - from) * act);
     }
-    r->loss[i] =
-        logits_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits, worker);
 }
 
-static double loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows)
+/* dx, dw and dbias of a block whose gradients of logits are there. */
+static void loss_block_gradient(const struct loss_rows *r, long rows, const void *weights)
 {
-    struct oa_arena *scratch = &d->scratch;
-    size_t cells = (size_t)(rows * a->vocabulary);
-    void *logits = oa_arena_take(scratch, cells * d->numbers.real_size);
-    void *dlogits = a->dx ? oa_arena_take(scratch, cells * d->numbers.act_size) : NULL;
-    double *loss = oa_arena_take(scratch, (size_t)rows * sizeof *loss);
-    void *teacher = a->soft_x ? oa_arena_take(scratch, cells * d->numbers.real_size) : NULL;
-    if (!logits || !loss || (a->dx && !dlogits) || (a->soft_x && !teacher))
-        return NAN;
-    const void *x = oa_act_at(d, a->x, first * a->width);
+    struct oa_device *d = r->d;
+    const struct oa_linear_loss *a = r->a;
     long v = a->vocabulary, w = a->width;
-    oa_cpu_gemm(
-        d,
-        &(struct oa_gemm){
-            .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
-        x, a->w, logits);
-    long e = a->soft_width;
-    if (teacher)
-        oa_cpu_gemm(d,
-                    &(struct oa_gemm){ .m = rows,
-                                       .n = v,
-                                       .k = e,
-                                       .lda = e,
-                                       .ldb = e,
-                                       .ldc = v,
-                                       .tb = true,
-                                       .real_out = true },
-                    oa_act_at(d, a->soft_x, first * e), a->soft_w, teacher);
-    struct loss_rows r = { d, a, first, logits, teacher, dlogits, loss };
-    oa_parallel(d->context, rows, loss_row_item, &r);
-    if (dlogits) {
-        oa_cpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w },
-                    dlogits, a->w, oa_act_at(d, a->dx, first * w));
-        oa_cpu_gemm(d,
-                    &(struct oa_gemm){ .m = v,
-                                       .n = w,
-                                       .k = rows,
-                                       .lda = v,
-                                       .ldb = w,
-                                       .ldc = w,
-                                       .ta = true,
-                                       .real_out = true,
-                                       .accumulate = true },
-                    dlogits, x, a->dw);
-        if (a->dbias)
-            oa_cpu_column_sums(d, rows, v, dlogits, v, a->dbias);
+    long ld = r->plan->ld * (long)(d->numbers.real_size / d->numbers.act_size);
+    struct oa_gemm dx = dx_product(a, rows);
+    dx.lda = ld;
+    if (weights) {
+        dx.k = r->plan->ld;
+        dx.packed = true;
     }
+    oa_cpu_gemm(d, &dx, r->logits, weights ? weights : a->w, oa_act_at(d, a->dx, r->first * w));
+    oa_cpu_gemm(d,
+                &(struct oa_gemm){ .m = v,
+                                   .n = w,
+                                   .k = rows,
+                                   .lda = ld,
+                                   .ldb = w,
+                                   .ldc = w,
+                                   .ta = true,
+                                   .real_out = true,
+                                   .accumulate = true },
+                r->logits, oa_act_at(d, a->x, r->first * w), a->dw);
+    if (a->dbias)
+        oa_cpu_column_sums(d, rows, v, r->logits, ld, a->dbias);
+}
+
+static double loss_block(struct loss_rows *r, long rows, const void *logits_weights,
+                         const void *dx_weights)
+{
+    struct oa_device *d = r->d;
+    const struct oa_linear_loss *a = r->a;
+    size_t bytes = (size_t)(rows * r->plan->ld) * d->numbers.real_size;
+    r->logits = oa_arena_take(&d->scratch, bytes);
+    r->loss = oa_arena_take(&d->scratch, (size_t)rows * sizeof *r->loss);
+    r->teacher = a->soft_x ? oa_arena_take(&d->scratch, bytes) : NULL;
+    if (!r->logits || !r->loss || (a->soft_x && !r->teacher))
+        return NAN;
+    struct oa_gemm g = logits_product(a, rows);
+    g.ldc = r->plan->ld;
+    g.packed = logits_weights;
+    oa_cpu_gemm(d, &g, oa_act_at(d, a->x, r->first * a->width),
+                logits_weights ? logits_weights : a->w, r->logits);
+    if (r->teacher) {
+        g.k = g.lda = g.ldb = a->soft_width;
+        g.packed = false;
+        oa_cpu_gemm(d, &g, oa_act_at(d, a->soft_x, r->first * a->soft_width), a->soft_w,
+                    r->teacher);
+    }
+    oa_parallel(d->context, rows, loss_row_item, r);
+    if (a->dx)
+        loss_block_gradient(r, rows, dx_weights);
     if (a->losses)
-        memcpy(a->losses + first, loss, (size_t)rows * sizeof *loss);
+        memcpy(a->losses + r->first, r->loss, (size_t)rows * sizeof *r->loss);
     double sum = 0;
     for (long i = 0; i < rows; i++)
-        sum += loss[i];
+        sum += r->loss[i];
     return sum;
+}
+
+/* W for products that have g's n and k; NULL without bytes, or without memory. */
+static void *packed_weights(struct oa_device *d, struct oa_gemm g, const void *w, size_t bytes)
+{
+    void *packed = bytes ? oa_arena_take(&d->scratch, bytes) : NULL;
+    if (packed)
+        oa_cpu_pack_weights(d, &g, w, packed);
+    return packed;
 }
 
 double oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
-    long rows = oa_loss_rows(a);
-    double sum = 0;
-    for (long first = 0; first < a->rows; first += rows) {
+    struct oa_loss_plan p = oa_loss_plan(d, a);
+    size_t begin = oa_arena_mark(&d->scratch);
+    const void *logits_weights =
+        packed_weights(d, logits_product(a, p.rows), a->w, p.logits_weights);
+    const void *dx_weights = packed_weights(d, dx_product(a, p.rows), a->w, p.dx_weights);
+    double sum = (p.logits_weights && !logits_weights) || (p.dx_weights && !dx_weights) ? NAN : 0;
+    for (long first = 0; first < a->rows && sum == sum; first += p.rows) {
         size_t mark = oa_arena_mark(&d->scratch);
-        sum += loss_block(d, a, first, oa_min(rows, a->rows - first));
+        struct loss_rows r = { .d = d, .a = a, .plan = &p, .first = first };
+        sum += loss_block(&r, oa_min(p.rows, a->rows - first), logits_weights, dx_weights);
         oa_arena_release(&d->scratch, mark);
     }
+    oa_arena_release(&d->scratch, begin);
     return sum;
 }
 

@@ -33,11 +33,16 @@ static void add_elements(struct oa_device *d, long n, double flops, double acts,
     add_work(d, flops * each, act_bytes(d, acts * each) + real_bytes(d, reals * each));
 }
 
+static void take_if_any(struct oa_device *d, size_t bytes)
+{
+    if (bytes)
+        oa_arena_take(&d->scratch, bytes);
+}
+
 static void take_scratch(struct oa_device *d, size_t bytes)
 {
     size_t mark = oa_arena_mark(&d->scratch);
-    if (bytes)
-        oa_arena_take(&d->scratch, bytes);
+    take_if_any(d, bytes);
     oa_arena_release(&d->scratch, mark);
 }
 
@@ -143,7 +148,7 @@ static void plan_gemm(struct oa_device *d, const struct oa_gemm *g, const void *
     double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     double out =
         (g->real_out ? real_bytes(d, m * n) : act_bytes(d, m * n)) * (g->accumulate ? 2 : 1);
-    take_scratch(d, oa_packed_bytes(d, g));
+    take_scratch(d, g->packed ? 0 : oa_packed_bytes(d, g));
     add_work(d, 2 * m * n * k, act_bytes(d, m * k + k * n) + out);
 }
 
@@ -393,16 +398,17 @@ static void plan_mean_rows(struct oa_device *d, const struct oa_row_means *a)
 
 static double plan_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
-    long most = oa_loss_rows(a), v = a->vocabulary, w = a->width;
-    size_t mark = oa_arena_mark(&d->scratch), cells = (size_t)(most * v);
-    oa_arena_take(&d->scratch, cells * d->numbers.real_size);
-    if (a->dx)
-        oa_arena_take(&d->scratch, cells * d->numbers.act_size);
-    oa_arena_take(&d->scratch, (size_t)most * sizeof(double));
-    if (a->soft_x)
-        oa_arena_take(&d->scratch, cells * d->numbers.real_size);
-    for (long first = 0; first < a->rows; first += most) {
-        long rows = oa_min(most, a->rows - first);
+    struct oa_loss_plan p = oa_loss_plan(d, a);
+    long v = a->vocabulary, w = a->width;
+    size_t mark = oa_arena_mark(&d->scratch);
+    size_t logits = (size_t)(p.rows * p.ld) * d->numbers.real_size;
+    take_if_any(d, p.logits_weights);
+    take_if_any(d, p.dx_weights);
+    oa_arena_take(&d->scratch, logits);
+    oa_arena_take(&d->scratch, (size_t)p.rows * sizeof(double));
+    take_if_any(d, a->soft_x ? logits : 0);
+    for (long first = 0; first < a->rows; first += p.rows) {
+        long rows = oa_min(p.rows, a->rows - first);
         if (a->soft_x) {
             plan_gemm(d,
                       &(struct oa_gemm){ .m = rows, .n = v, .k = a->soft_width, .real_out = true },
@@ -411,15 +417,18 @@ static double plan_linear_loss(struct oa_device *d, const struct oa_linear_loss 
             add_work(d, (a->dx ? 14 : 12) * (double)rows * (double)v,
                      real_bytes(d, (a->dx ? 4 : 3) * (double)rows * (double)v));
         }
-        plan_gemm(d, &(struct oa_gemm){ .m = rows, .n = v, .k = w, .real_out = true }, NULL, NULL,
-                  NULL);
+        plan_gemm(d,
+                  &(struct oa_gemm){
+                      .m = rows, .n = v, .k = w, .real_out = true, .packed = p.logits_weights },
+                  NULL, NULL, NULL);
         /* soft cap: the tanh and two factors; backward its derivative, and times it */
         double cap = a->cap > 0 ? (a->dx ? 6 : 3) : 0;
         add_work(d, (5 + cap) * (double)rows * (double)v,
                  real_bytes(d, 2 * (double)rows * (double)v));
         if (!a->dx)
             continue;
-        plan_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v }, NULL, NULL, NULL);
+        plan_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .packed = p.dx_weights }, NULL,
+                  NULL, NULL);
         plan_gemm(
             d, &(struct oa_gemm){ .m = v, .n = w, .k = rows, .real_out = true, .accumulate = true },
             NULL, NULL, NULL);
