@@ -4,7 +4,10 @@
 
 #include <math.h>
 
-enum { RUN = 16384 }; /* elements an item; of sums OA_SQUARES_RUN, in which their order is fixed */
+enum {
+    RUN = 16384, /* elements an item; of sums OA_SQUARES_RUN, in which their order is fixed */
+    PART = 1024  /* which are rounded while they are in the L1 cache */
+};
 
 struct update_call {
     struct oa_device *d;
@@ -21,12 +24,16 @@ static void adamw_item(void *argument, long item, const struct oa_worker *worker
 {
     (void)worker;
     const struct update_call *u = argument;
-    long i = item * RUN, n = oa_min(RUN, u->n - i);
-    void *w = oa_real_at(u->d, u->w, i);
-    u->d->cpu->kernels.adamw(n, u->adamw, w, oa_real_at(u->d, u->m, i), oa_real_at(u->d, u->v, i),
-                             oa_real_at(u->d, u->g, i));
-    if (u->copy)
-        u->d->cpu->kernels.act_from_real(n, w, oa_act_at(u->d, u->copy, i));
+    const struct oa_kernels *k = &u->d->cpu->kernels;
+    long end = oa_min((item + 1) * RUN, u->n);
+    for (long i = item * RUN; i < end; i += PART) {
+        long n = oa_min(PART, end - i);
+        void *w = oa_real_at(u->d, u->w, i);
+        k->adamw(n, u->adamw, w, oa_real_at(u->d, u->m, i), oa_real_at(u->d, u->v, i),
+                 oa_real_at(u->d, u->g, i));
+        if (u->copy)
+            k->act_from_real(n, w, oa_act_at(u->d, u->copy, i));
+    }
 }
 
 void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v,
