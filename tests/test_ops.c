@@ -548,6 +548,27 @@ static void test_plan_counts_memory(void **state)
     assert_int_equal(memory_of_a_step(true), memory_of_a_step(false));
 }
 
+/* More than the caches have, which goes past them: whole lines or not, and nothing next to it. */
+static void zero_clears_large_arrays(void **state)
+{
+    (void)state;
+    const size_t bytes = (40 << 20) + 12, around = 64;
+    for (size_t from = around; from <= around + 4; from += 4) {
+        oa_context *c = oa_open(&(struct oa_settings){ .threads = 3 });
+        struct oa_device *d;
+        assert_int_equal(oa_device_open(c, OA_PRECISION_BF16, false, &d), OA_OK);
+        char *x = oa_alloc(c, bytes + 2 * around);
+        memset(x, 1, bytes + 2 * around);
+        d->ops->zero(d, bytes, x + from);
+        for (size_t i = 0; i < bytes + 2 * around; i++)
+            if (x[i] != (i < from || i >= from + bytes))
+                fail_msg("byte %zu is %d", i, x[i]);
+        oa_free(x);
+        oa_device_close(d);
+        oa_close(c);
+    }
+}
+
 /* First values of a tensor that several workers fill are the stream's, number by number, whatever
  * computes them. */
 static void test_initial_values(void **state)
@@ -627,6 +648,7 @@ int main(void)
         cmocka_unit_test(test_smoothed_and_squared_loss),
         cmocka_unit_test(test_initial_values),
         cmocka_unit_test(test_plan_counts_memory),
+        cmocka_unit_test(zero_clears_large_arrays),
         cmocka_unit_test(test_backward_needs_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,14 @@ MAGNITUDE(adamw)
     }
 }
 
+CALL(zero_past, p->cols, x[0]);
+
+MAGNITUDE(zero_past)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 0;
+}
+
 CALL(sgd, p->cols, 1e-2, 0.9, 0.1, 0.5, x[0], x[1], x[2]);
 
 MAGNITUDE(sgd)
@@ -94,6 +102,8 @@ static const struct kernel_case cases[] = {
       .operand = { ROW(REAL, BOTH, NORMAL), ROW(REAL, BOTH, NORMAL), ROW(REAL, BOTH, SQUARE),
                    ROW(REAL, IN, NORMAL) },
       .magnitude = adamw_magnitude },
+    { CASE(zero_past), .variants = 1, VECTOR, .operand = { ROW(REAL, OUT, NORMAL) },
+      .magnitude = zero_past_magnitude },
     { CASE(sgd), .variants = 1, .bear = ALL, VECTOR,
       .operand = { ROW(REAL, BOTH, NORMAL), ROW(REAL, BOTH, NORMAL), ROW(REAL, IN, NORMAL) },
       .magnitude = sgd_magnitude },

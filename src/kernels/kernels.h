@@ -130,6 +130,8 @@ struct oa_kernels {
         void *c); /* a, b, c: as for gemm; a block of c is written; packed may be NULL */
 
     /* ---- conversions, elementwise ---- */
+    void (*zero_past)(long n,
+                      void *x); /* real x = 0, stored past the caches where that is faster */
     void (*act_from_real)(long n, const void *x, void *y);
     void (*real_from_act)(long n, const void *x, void *y);
     void (*add)(long n, const void *x, const void *y,

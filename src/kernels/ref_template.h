@@ -638,6 +638,11 @@ static void sgd(long n, double lr, double momentum, double weight_decay, double 
     }
 }
 
+static void zero_past(long n, void *x)
+{
+    memset(x, 0, (size_t)n * sizeof(REAL));
+}
+
 static double sum_squares(long n, const void *x)
 {
     return dot(n, x, x);

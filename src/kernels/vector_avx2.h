@@ -47,6 +47,17 @@ INLINE void v_store(float *p, v_float x, long lanes)
         _mm256_maskstore_ps(p, v_first_int(lanes), x);
 }
 
+/* Past the caches; p is aligned. v_settle_past() before another thread reads it. */
+INLINE void v_store_past(float *p, v_float x)
+{
+    _mm256_stream_ps(p, x);
+}
+
+INLINE void v_settle_past(void)
+{
+    _mm_sfence();
+}
+
 INLINE v_float v_load_bf16(const uint16_t *p, long lanes)
 {
     __m128i half;

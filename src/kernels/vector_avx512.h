@@ -42,6 +42,17 @@ INLINE void v_store(float *p, v_float x, long lanes)
         _mm512_mask_storeu_ps(p, v_first(lanes), x);
 }
 
+/* Past the caches; p is aligned. v_settle_past() before another thread reads it. */
+INLINE void v_store_past(float *p, v_float x)
+{
+    _mm512_stream_ps(p, x);
+}
+
+INLINE void v_settle_past(void)
+{
+    _mm_sfence();
+}
+
 INLINE v_float v_load_bf16(const uint16_t *p, long lanes)
 {
     __m256i half = lanes == W ? _mm256_loadu_si256((const __m256i *)p)

@@ -121,6 +121,17 @@ INLINE double sum_products(long n, const float *a, const float *b)
     return v_double_sum(sum[0]) + v_double_sum(sum[1]);
 }
 
+static void zero_past(long n, void *x)
+{
+    float *to = x;
+    long i = 0;
+    if ((uintptr_t)to % (W * sizeof *to) == 0)
+        for (; i + W <= n; i += W)
+            v_store_past(to + i, v_set(0));
+    memset(to + i, 0, (size_t)(n - i) * sizeof *to);
+    v_settle_past();
+}
+
 static double dot(long n, const void *x, const void *y)
 {
     return sum_products(n, x, y);

@@ -7,18 +7,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { ITEM = 16384 };
+enum {
+    ITEM = 16384,
+    PAST = 32 << 20 /* bytes of zeros that evict what caches have, and are evicted before use */
+};
 
 typedef void unary_kernel(long n, const void *x, void *y);
 typedef void binary_kernel(long n, const void *x, const void *y, void *z);
 
-/* One of the three kernels is not NULL. */
+/* One of the four kernels is not NULL. */
 struct flat_arrays {
     struct oa_device *d;
     long n;
     const void *x, *y;
     void *out;
     size_t x_size, out_size; /* bytes of an element; y has those of x */
+    void (*nullary)(long n, void *x);
     unary_kernel *unary;
     binary_kernel *binary;
     void (*scaled)(long n, double scale, const void *x, const void *y, void *z);
@@ -32,7 +36,9 @@ static void flat_item(void *argument, long item, const struct oa_worker *worker)
     long first = item * ITEM, n = oa_min(ITEM, f->n - first);
     const void *x = oa_at(f->x, f->x_size, first), *y = oa_at(f->y, f->x_size, first);
     void *out = oa_at(f->out, f->out_size, first);
-    if (f->unary)
+    if (f->nullary)
+        f->nullary(n, out);
+    else if (f->unary)
         f->unary(n, x, out);
     else if (f->binary)
         f->binary(n, x, y, out);
@@ -45,16 +51,20 @@ static void run_flat(struct flat_arrays f)
     oa_parallel(f.d->context, oa_blocks(f.n, ITEM), flat_item, &f);
 }
 
-static void zero_bytes(long n, const void *none, void *x)
+static void zero_bytes(long n, void *x)
 {
-    (void)none;
     memset(x, 0, (size_t)n);
 }
 
 void oa_cpu_zero(struct oa_device *d, size_t bytes, void *x)
 {
-    run_flat((struct flat_arrays){
-        .d = d, .n = (long)bytes, .out = x, .out_size = 1, .unary = zero_bytes });
+    size_t real = d->numbers.real_size;
+    bool past = bytes >= PAST && bytes % real == 0;
+    run_flat((struct flat_arrays){ .d = d,
+                                   .n = (long)(past ? bytes / real : bytes),
+                                   .out = x,
+                                   .out_size = past ? real : 1,
+                                   .nullary = past ? d->cpu->kernels.zero_past : zero_bytes });
 }
 
 void oa_cpu_constant(struct oa_device *d, long n, double value, void *x)
