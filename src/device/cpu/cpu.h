@@ -48,7 +48,7 @@ struct oa_loss_plan {
     long ld;                           /* elements from one row of logits to the next */
     size_t logits_weights, dx_weights; /* bytes of W packed for these products; 0: read as it is */
 };
-struct oa_loss_plan oa_loss_plan(struct oa_device *d, const struct oa_linear_loss *a);
+struct oa_loss_plan oa_loss_plan_of(struct oa_device *d, const struct oa_linear_loss *a);
 
 /* Scratch of the backward pass: the gradient of the gain by each item of rows. */
 static inline size_t oa_row_map_partials(const struct oa_device *d, const struct oa_row_map *a)

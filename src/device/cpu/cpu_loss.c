@@ -46,7 +46,7 @@ static struct oa_gemm dx_product(const struct oa_linear_loss *a, long rows)
     };
 }
 
-struct oa_loss_plan oa_loss_plan(struct oa_device *d, const struct oa_linear_loss *a)
+struct oa_loss_plan oa_loss_plan_of(struct oa_device *d, const struct oa_linear_loss *a)
 {
     struct oa_loss_plan p = { .ld = a->vocabulary };
     long most = oa_max(1, oa_min(a->rows, MOST_LOGITS / a->vocabulary));
@@ -219,7 +219,7 @@ static void *packed_weights(struct oa_device *d, struct oa_gemm g, const void *w
 
 double oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
-    struct oa_loss_plan p = oa_loss_plan(d, a);
+    struct oa_loss_plan p = oa_loss_plan_of(d, a);
     size_t begin = oa_arena_mark(&d->scratch);
     const void *logits_weights =
         packed_weights(d, logits_product(a, p.rows), a->w, p.logits_weights);

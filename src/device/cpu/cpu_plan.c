@@ -398,7 +398,7 @@ static void plan_mean_rows(struct oa_device *d, const struct oa_row_means *a)
 
 static double plan_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
-    struct oa_loss_plan p = oa_loss_plan(d, a);
+    struct oa_loss_plan p = oa_loss_plan_of(d, a);
     long v = a->vocabulary, w = a->width;
     size_t mark = oa_arena_mark(&d->scratch);
     size_t logits = (size_t)(p.rows * p.ld) * d->numbers.real_size;
