@@ -53,6 +53,11 @@ static void define_copy(struct definition *d)
     EACH_ROW EACH_COLUMN OUT(1, i, j) = (double)IN(0, i, j);
 }
 
+static void define_zero_past(struct definition *d)
+{
+    EACH_COLUMN OUT(0, 0, j) = 0;
+}
+
 static void define_copy_of_row(struct definition *d)
 {
     EACH_COLUMN OUT(1, 0, j) = (double)IN(0, 0, j);
@@ -910,6 +915,7 @@ static const struct {
     { "tile_to_act", define_copy },
     { "tile_to_real", define_copy },
     DEFINED(gemm),
+    DEFINED(zero_past),
     DEFINED(add),
     DEFINED(add_scaled),
     DEFINED(axpy),
