@@ -257,12 +257,43 @@ static void the_plan_takes_its_memory(void **state)
     }
 }
 
+/* The product for dW packs both operands where many rows are a block, x is wide and words few. */
+static void the_plan_takes_the_memory_of_few_words(void **state)
+{
+    enum { FEW = 288, WIDE = 1056, MANY = 4096 };
+    (void)state;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 2 });
+    struct oa_device *device[2];
+    int32_t *target = oa_alloc(c, MANY * sizeof *target);
+    void *x = oa_alloc(c, MANY * WIDE * 2), *w = oa_alloc(c, FEW * WIDE * 2),
+         *dx = oa_alloc(c, MANY * WIDE * 2), *dw = oa_alloc(c, FEW * WIDE * sizeof(float));
+    struct oa_linear_loss a = { .rows = MANY,
+                                .width = WIDE,
+                                .vocabulary = FEW,
+                                .x = x,
+                                .w = w,
+                                .target = target,
+                                .scale = 1,
+                                .dx = dx,
+                                .dw = dw };
+    for (int dry = 0; dry < 2; dry++) {
+        assert_int_equal(oa_device_open(c, OA_PRECISION_BF16, dry, &device[dry]), OA_OK);
+        device[dry]->ops->linear_loss(device[dry], &a);
+    }
+    assert_int_equal(device[1]->scratch.peak, device[0]->scratch.peak);
+    for (int dry = 0; dry < 2; dry++)
+        oa_device_close(device[dry]);
+    oa_free(target), oa_free(x), oa_free(w), oa_free(dx), oa_free(dw);
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_have_the_loss_and_gradients),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(the_plan_takes_its_memory),
+        cmocka_unit_test(the_plan_takes_the_memory_of_few_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

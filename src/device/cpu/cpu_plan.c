@@ -429,9 +429,10 @@ static double plan_linear_loss(struct oa_device *d, const struct oa_linear_loss 
             continue;
         plan_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .packed = p.dx_weights }, NULL,
                   NULL, NULL);
-        plan_gemm(
-            d, &(struct oa_gemm){ .m = v, .n = w, .k = rows, .real_out = true, .accumulate = true },
-            NULL, NULL, NULL);
+        plan_gemm(d,
+                  &(struct oa_gemm){
+                      .m = v, .n = w, .k = rows, .ta = true, .real_out = true, .accumulate = true },
+                  NULL, NULL, NULL);
     }
     oa_arena_release(&d->scratch, mark);
     return 0;
