@@ -106,8 +106,10 @@ for option in "model.position sinusoidal-halves" "model.scale_output true"; do
     says err "the modelling file that is exported with a model has not this ${option% *}"
     i=$((i + 1))
 done
-refused classify rows.tsv "pattern(previous, unit=word):1 | softmax" \
-    'pattern(unit=word) is not in the modelling file .* and not those of words. Use unit=token'
+for attention in "pattern(previous, unit=word):1 | softmax" "softmax ; pattern(previous, unit=word):1 | softmax"; do
+    refused classify rows.tsv "$attention" \
+        'pattern(unit=word) is not in the modelling file .* and not those of words. Use unit=token'
+done
 
 python=${ORTHANT_TORCH_PYTHON:-python3}
 command -v "$python" >/dev/null || { echo "there is no $python to compare logits with"; exit 77; }
