@@ -191,11 +191,16 @@ static enum oa_error check_decode_bench(const struct decode_bench *r)
 {
     const struct oa_decode_bench_request *q = r->q;
     long most = r->options->model_context - WARM_UP - STEPS;
+    if (most < 0)
+        return oa_fail(r->c, OA_ARGUMENT,
+                       "model.context = %ld is too short for the %d tokens that bench --decode "
+                       "reads; give at least %d",
+                       r->options->model_context, WARM_UP + STEPS, WARM_UP + STEPS);
     if (q->after < 0 || q->after > most)
         return oa_fail(r->c, OA_ARGUMENT,
                        "model.context = %ld is too short for %ld tokens (--after) and the %d "
                        "that are timed; give --after 0 to %ld, or a longer model.context",
-                       r->options->model_context, q->after, WARM_UP + STEPS, oa_max(0, most));
+                       r->options->model_context, q->after, WARM_UP + STEPS, most);
     for (int i = 0; i < q->sizes; i++)
         if (q->sequences[i] < 1 || q->sequences[i] > 4096)
             return oa_fail(r->c, OA_ARGUMENT, "%ld parallel sequences: give 1 to 4096",

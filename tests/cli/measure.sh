@@ -175,6 +175,8 @@ expect 2 bench --decode --config tiny.yaml --sequences 3,5000
 says err 'give 1 to 4096'
 expect 2 bench --decode --config tiny.yaml --after 100000
 says err 'is too short for .* give --after 0 to'
+expect 2 bench --decode --config tiny.yaml --model.context 16
+says err 'model.context = 16 is too short for the 26 tokens that bench --decode reads; give at least 26'
 expect 0 bench --decode --config tiny.yaml --model.context 64 --after 30 --clock processor --sequences 1 --quiet
 says out 'after 30 tokens.*processor time'
 
