@@ -127,7 +127,7 @@ static void damaged_files_are_rejected(void **state)
     read("ids", "test_ids_odd.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT, "test_ids_odd.bin: 7 bytes are not a whole number of 16-bit ids");
     read("ids", "test_ids_cut.bin", NULL, 0, &corpus, &size);
-    refused(OA_FORMAT, "says 5 ids of 2 bytes, but 8 bytes follow");
+    refused(OA_FORMAT, "gives 5 ids of 2 bytes, but 8 bytes follow");
     read("ids", "test_ids_version.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT, "version 2 of llm.c header");
     read("ids", "test_ids_tasks.bin", NULL, 0, &corpus, &size);

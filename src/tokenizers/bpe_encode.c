@@ -69,14 +69,6 @@ static bool merge_before(const struct oa_candidate *x, const struct oa_candidate
     return x->rank != y->rank ? x->rank < y->rank : x->place < y->place;
 }
 
-static void push_merge(struct oa_bpe *b, struct oa_candidate x)
-{
-    size_t at = b->heap_count++;
-    for (; at > 0 && merge_before(&x, &b->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        b->heap[at] = b->heap[(at - 1) / 2];
-    b->heap[at] = x;
-}
-
 static struct oa_candidate pop_merge(struct oa_bpe *b)
 {
     struct oa_candidate top = b->heap[0], last = b->heap[--b->heap_count];
@@ -101,8 +93,13 @@ static void queue_pair(struct oa_bpe *b, int32_t left, int32_t right)
         return;
     const struct oa_pair *pair =
         oa_pairs_find(&b->merges, oa_pair_key(b->symbol[left].id, b->symbol[right].id));
-    if (pair)
-        push_merge(b, (struct oa_candidate){ pair->rank, left, pair->id });
+    if (!pair)
+        return;
+    struct oa_candidate x = { pair->rank, left, pair->id };
+    size_t at = b->heap_count++;
+    for (; at > 0 && merge_before(&x, &b->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        b->heap[at] = b->heap[(at - 1) / 2];
+    b->heap[at] = x;
 }
 
 static void merge_at(struct oa_bpe *b, const struct oa_candidate *top)
@@ -121,14 +118,6 @@ static void merge_at(struct oa_bpe *b, const struct oa_candidate *top)
         b->symbol[left->next].previous = top->place;
     queue_pair(b, left->previous, top->place);
     queue_pair(b, top->place, left->next);
-}
-
-/* A merge removes a candidate and a symbol and adds at most two candidates: fewer than 3n in all.
- */
-static bool reserve_symbols(struct oa_bpe *b, size_t n)
-{
-    return oa_reserve(b->context, &b->symbol, &b->symbol_capacity, n, sizeof *b->symbol) &&
-           oa_reserve(b->context, &b->heap, &b->heap_capacity, 3 * n, sizeof *b->heap);
 }
 
 static void add_symbol(struct oa_bpe *b, int32_t *count, int32_t id)
@@ -168,7 +157,7 @@ static bool add_byte_symbols(struct oa_bpe *b, int32_t *count, const struct oa_t
 }
 
 /* The same with one symbol per character. As in the reference, an unknown one comes before the next
- * that is in the vocabulary, behind those that become bytes. */
+ * that is in the vocabulary, after those that become bytes. */
 static int32_t character_symbols(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
                                  size_t n, size_t *bad)
 {
@@ -207,7 +196,9 @@ static enum oa_error merge_word(struct oa_bpe *b, const struct oa_vocabulary *v,
     size_t most = n + b->prefix.length * n + b->suffix.length; /* bytes of the symbols */
     if (n > INT32_MAX / 4 || most > INT32_MAX / 4)
         return oa_fail(b->context, OA_UNSUPPORTED, "a word of %zu bytes is too long for BPE", n);
-    if (!reserve_symbols(b, most))
+    /* A merge removes a candidate and a symbol and adds at most two candidates. */
+    if (!oa_reserve(b->context, &b->symbol, &b->symbol_capacity, most, sizeof *b->symbol) ||
+        !oa_reserve(b->context, &b->heap, &b->heap_capacity, 3 * most, sizeof *b->heap))
         return OA_NO_MEMORY;
     int32_t count =
         b->characters ? character_symbols(b, v, word, n, bad) : byte_symbols(b, word, n, bad);
@@ -252,37 +243,27 @@ static struct oa_cached *cache_slot(struct oa_bpe *b, const char *word, size_t n
     return b->cache ? &b->cache[oa_hash_bytes(word, n) % CACHE_SLOTS] : NULL;
 }
 
-static enum oa_error add_cached(struct oa_ids *ids, const struct oa_cached *slot)
-{
-    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + slot->count,
-                    sizeof *ids->id))
-        return OA_NO_MEMORY;
-    for (int i = 0; i < slot->count; i++)
-        ids->id[ids->count++] = slot->id[i];
-    return OA_OK;
-}
-
-static void cache_word(struct oa_cached *slot, const char *word, size_t n, const int32_t *id,
-                       size_t count)
-{
-    if (count > CACHED_IDS)
-        return;
-    slot->length = (uint8_t)n;
-    slot->count = (uint8_t)count;
-    memcpy(slot->word, word, n);
-    memcpy(slot->id, id, count * sizeof *id);
-}
-
 enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
                                  size_t n, struct oa_ids *ids, size_t *bad)
 {
-    struct oa_cached *slot = cache_slot(b, word, n);
-    if (slot && slot->length == n && memcmp(slot->word, word, n) == 0)
-        return add_cached(ids, slot);
     size_t before_word = ids->count;
+    struct oa_cached *slot = cache_slot(b, word, n);
+    if (slot && slot->length == n && memcmp(slot->word, word, n) == 0) {
+        if (!oa_reserve(ids->context, &ids->id, &ids->capacity, before_word + slot->count,
+                        sizeof *ids->id))
+            return OA_NO_MEMORY;
+        for (int i = 0; i < slot->count; i++)
+            ids->id[ids->count++] = slot->id[i];
+        return OA_OK;
+    }
     int32_t whole = b->ignore_merges ? whole_word(b, v, word, n) : -1;
     OA_TRY(whole >= 0 ? oa_ids_add(ids, whole) : merge_word(b, v, word, n, ids, bad));
-    if (slot)
-        cache_word(slot, word, n, ids->id + before_word, ids->count - before_word);
+    size_t count = ids->count - before_word;
+    if (slot && count <= CACHED_IDS) {
+        slot->length = (uint8_t)n;
+        slot->count = (uint8_t)count;
+        memcpy(slot->word, word, n);
+        memcpy(slot->id, ids->id + before_word, count * sizeof *slot->id);
+    }
     return OA_OK;
 }

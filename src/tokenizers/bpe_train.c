@@ -221,16 +221,6 @@ static enum oa_error end_round(struct bpe_trainer *t)
     return OA_OK;
 }
 
-static enum oa_error count_pairs(struct bpe_trainer *t)
-{
-    for (int32_t w = 0; w < t->tally->words.count; w++) {
-        const int32_t *s = t->symbol + t->start[w];
-        for (int32_t i = 0; i + 1 < t->length[w]; i++)
-            OA_TRY(note_pair(t, s[i], s[i + 1], 1, w));
-    }
-    return end_round(t);
-}
-
 /* ---- merges ---- */
 
 static enum oa_error merge_in_word(struct bpe_trainer *t, int32_t word, struct oa_merge pair,
@@ -348,7 +338,12 @@ static enum oa_error fill_tokenizer(const struct bpe_trainer *t, struct oa_token
 static enum oa_error train_bpe(struct bpe_trainer *t, long size, struct oa_tokenizer **out)
 {
     OA_TRY(spell_tally(t));
-    OA_TRY(count_pairs(t));
+    for (int32_t w = 0; w < t->tally->words.count; w++) {
+        const int32_t *s = t->symbol + t->start[w];
+        for (int32_t i = 0; i + 1 < t->length[w]; i++)
+            OA_TRY(note_pair(t, s[i], s[i + 1], 1, w));
+    }
+    OA_TRY(end_round(t));
     OA_TRY(merge_pairs(t, size));
     enum oa_error error = oa_tokenizer_new(t->context, OA_TOKENIZER_BPE, out);
     if (error == OA_OK)

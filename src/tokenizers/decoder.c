@@ -92,16 +92,6 @@ static enum oa_error wordpiece_text(const struct oa_decoding_step *step, bool fi
 
 static const struct oa_text blank_text = { .s = (char *)" ", .length = 1 }, no_text;
 
-static enum oa_error replace_in(const struct oa_text_normaliser *r, const char *s, size_t n,
-                                struct oa_text *out)
-{
-    if (r->literal.length)
-        oa_replace_literal(s, n, &r->literal, &r->content, out);
-    else
-        return oa_splitter_replace(&r->pattern, s, oa_utf8_valid_length(s, n), &r->content, out);
-    return oa_status(out->context);
-}
-
 /* Appends what a step makes of token i of `count`. */
 static enum oa_error decode_token(const struct oa_decoding_step *step, size_t i, size_t count,
                                   const char *s, size_t n, struct oa_text *out)
@@ -111,7 +101,12 @@ static enum oa_error decode_token(const struct oa_decoding_step *step, size_t i,
         oa_replace_literal(s, n, &step->mark, i || !step->drop_first ? &blank_text : &no_text, out);
         break;
     case OA_DECODE_REPLACE:
-        return replace_in(&step->replace, s, n, out);
+        if (step->replace.literal.length)
+            oa_replace_literal(s, n, &step->replace.literal, &step->replace.content, out);
+        else
+            return oa_splitter_replace(&step->replace.pattern, s, oa_utf8_valid_length(s, n),
+                                       &step->replace.content, out);
+        return oa_status(out->context);
     case OA_DECODE_STRIP:
         strip_marks(step, s, n, out);
         break;

@@ -209,17 +209,6 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
     return number_stretch(e, word, n);
 }
 
-/* Every id is a word. */
-static enum oa_error encode_numbers(struct encoding *e, const char *text, size_t n)
-{
-    OA_TRY(oa_encode_numbers(e->tok, e->source->name, text, n, e->ids));
-    while (e->words && e->words->count < e->ids->count) {
-        OA_TRY(oa_ids_add(e->words, e->word += e->begun));
-        e->begun = true;
-    }
-    return OA_OK;
-}
-
 /* Characters and bytes; splitting into words would not change their ids. */
 static enum oa_error encode_stretch(void *argument, const char *text, size_t n)
 {
@@ -238,8 +227,14 @@ static enum oa_error encode_model(struct encoding *e, const char *text, size_t n
             OA_TRY(oa_splitter_add(splitter, "words", oa_gpt2_pattern));
         return oa_splitter_words(splitter, text, n, encode_stretch, e);
     }
-    if (e->tok->kind == OA_TOKENIZER_IDS)
-        return encode_numbers(e, text, n);
+    if (e->tok->kind == OA_TOKENIZER_IDS) {
+        OA_TRY(oa_encode_numbers(e->tok, e->source->name, text, n, e->ids));
+        while (e->words && e->words->count < e->ids->count) {
+            OA_TRY(oa_ids_add(e->words, e->word += e->begun));
+            e->begun = true;
+        }
+        return OA_OK;
+    }
     e->tok->splitter.inside = e->inside;
     return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
 }
@@ -341,19 +336,6 @@ bool oa_tokenizer_streams(const struct oa_tokenizer *tok)
            set_streams(&tok->raw) && set_streams(&tok->normalised);
 }
 
-/* What is settled of a text without added tokens. */
-static enum oa_error encode_model_settled(struct encoding *e, const char *text, size_t n,
-                                          size_t settled, size_t *used)
-{
-    enum oa_tokenizer_kind kind = e->tok->kind;
-    if (kind != OA_TOKENIZER_CHAR && kind != OA_TOKENIZER_BYTE)
-        return oa_splitter_settled(&e->tok->splitter, text, n, settled, encode_word, e, used);
-    for (int i = 0; i < 3 && settled && settled < n && ((uint8_t)text[settled] & 0xc0) == 0x80; i++)
-        settled--;
-    *used = settled;
-    return encode_model(e, text, settled);
-}
-
 enum oa_error oa_tokenizer_encode_settled(struct oa_tokenizer *tok, const char *name,
                                           const char *text, size_t length, bool last,
                                           struct oa_ids *ids, size_t *consumed)
@@ -377,9 +359,19 @@ enum oa_error oa_tokenizer_encode_settled(struct oa_tokenizer *tok, const char *
         }
         OA_TRY(oa_ids_add(ids, token->id));
     }
-    if (at < limit)
-        OA_TRY(
-            encode_model_settled(&e, text + at, (token ? start : length) - at, limit - at, &used));
-    *consumed = at + used;
-    return OA_OK;
+    *consumed = at;
+    if (at >= limit)
+        return OA_OK;
+    if (tok->kind != OA_TOKENIZER_CHAR && tok->kind != OA_TOKENIZER_BYTE) {
+        OA_TRY(oa_splitter_settled(&tok->splitter, text + at, (token ? start : length) - at,
+                                   limit - at, encode_word, &e, &used));
+        *consumed += used;
+        return OA_OK;
+    }
+    for (int i = 0; i < 3 && limit > at && limit < (token ? start : length) &&
+                    ((uint8_t)text[limit] & 0xc0) == 0x80;
+         i++)
+        limit--;
+    *consumed = limit;
+    return encode_model(&e, text + at, limit - at);
 }

@@ -62,11 +62,11 @@ static enum oa_error check_id_header(struct id_file *f, const uint8_t *header)
                        "%s: version %u of llm.c header %u is not supported, only version %u",
                        f->path, version, magic, wanted);
     if (f->size != 4 * HEADER + f->count * f->width)
-        return oa_fail(
-            f->context, OA_FORMAT,
-            "%s: the header says %llu ids of %zu bytes, but %llu bytes follow; the file is damaged",
-            f->path, (unsigned long long)f->count, f->width,
-            (unsigned long long)f->size - 4 * HEADER);
+        return oa_fail(f->context, OA_FORMAT,
+                       "%s: the header gives %llu ids of %zu bytes, but %llu bytes follow; the "
+                       "file is damaged",
+                       f->path, (unsigned long long)f->count, f->width,
+                       (unsigned long long)f->size - 4 * HEADER);
     return OA_OK;
 }
 

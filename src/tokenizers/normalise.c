@@ -194,14 +194,6 @@ void oa_replace_literal(const char *text, size_t n, const struct oa_text *old,
     oa_text_add(out, text, (size_t)(end - text));
 }
 
-static void add_stripped(const struct oa_text_normaliser *step, const struct oa_text *in,
-                         struct oa_text *out)
-{
-    size_t from = step->left ? oa_spaces_after(in->s, in->length, 0) : 0,
-           to = step->right ? oa_spaces_before(in->s, in->length) : in->length;
-    oa_text_add(out, in->s + from, to > from ? to - from : 0);
-}
-
 static enum oa_error apply_step(const struct oa_text_normaliser *step, const struct oa_text *in,
                                 struct codes *s, struct oa_text *out)
 {
@@ -211,7 +203,9 @@ static enum oa_error apply_step(const struct oa_text_normaliser *step, const str
         oa_text_add(out, step->content.s, step->content.length);
         oa_text_add(out, in->s, in->length);
     } else if (step->kind == OA_NORMAL_STRIP) {
-        add_stripped(step, in, out);
+        size_t from = step->left ? oa_spaces_after(in->s, in->length, 0) : 0,
+               to = step->right ? oa_spaces_before(in->s, in->length) : in->length;
+        oa_text_add(out, in->s + from, to > from ? to - from : 0);
     } else if (step->kind == OA_NORMAL_SENTENCEPIECE) {
         oa_normal_sentencepiece(step, in->s, in->length, out);
     } else if (step->kind == OA_NORMAL_REPLACE && step->literal.length) {

@@ -60,17 +60,6 @@ static enum oa_error add_template_part(const struct post_texts *p, const json_t 
     return OA_OK;
 }
 
-static enum oa_error apply_template(const struct post_texts *p, const json_t *post)
-{
-    const json_t *parts = json_object_get(post, p->pair ? "pair" : "single");
-    if (!json_is_array(parts))
-        return malformed_post(p, "the template is no array");
-    for (size_t i = 0; i < json_array_size(parts); i++)
-        OA_TRY(add_template_part(p, json_array_get(parts, i),
-                                 json_object_get(post, "special_tokens")));
-    return OA_OK;
-}
-
 /* BERT: [CLS] A [SEP] B [SEP], with type 1 from B on. RoBERTa: <s> A </s> </s> B </s>, all 0. */
 static enum oa_error apply_fixed(const struct post_texts *p, const json_t *post, bool roberta)
 {
@@ -85,12 +74,6 @@ static enum oa_error apply_fixed(const struct post_texts *p, const json_t *post,
         OA_TRY(add_special_id(p, end, 0));
     OA_TRY(add_all(p, p->pair, !roberta));
     return add_special_id(p, end, !roberta);
-}
-
-static enum oa_error apply_none(const struct post_texts *p)
-{
-    OA_TRY(add_all(p, p->text, 0));
-    return p->pair ? add_all(p, p->pair, 1) : OA_OK;
 }
 
 /* The only step of a Sequence that adds ids. NULL: none does. */
@@ -122,10 +105,19 @@ enum oa_error oa_tokenizer_add_specials(const struct oa_tokenizer *tok, const st
     int count = 0;
     const json_t *step = adding_step(json_object_get(tok->frame, "post_processor"), &count);
     const char *type = json_string_value(json_object_get(step, "type"));
-    if (!step)
-        return apply_none(&p);
-    if (count == 1 && strcmp(type, "TemplateProcessing") == 0)
-        return apply_template(&p, step);
+    if (!step) {
+        OA_TRY(add_all(&p, p.text, 0));
+        return p.pair ? add_all(&p, p.pair, 1) : OA_OK;
+    }
+    if (count == 1 && strcmp(type, "TemplateProcessing") == 0) {
+        const json_t *parts = json_object_get(step, p.pair ? "pair" : "single");
+        if (!json_is_array(parts))
+            return malformed_post(&p, "the template is no array");
+        for (size_t i = 0; i < json_array_size(parts); i++)
+            OA_TRY(add_template_part(&p, json_array_get(parts, i),
+                                     json_object_get(step, "special_tokens")));
+        return OA_OK;
+    }
     if (count == 1 && strcmp(type, "BertProcessing") == 0)
         return apply_fixed(&p, step, false);
     if (count == 1 && strcmp(type, "RobertaProcessing") == 0)

@@ -38,16 +38,6 @@ static enum oa_error read_bert(struct oa_tokenizer_file *l, const json_t *bert)
     return lower ? add_normal_step(l, OA_NORMAL_LOWERCASE, NULL) : OA_OK;
 }
 
-static enum oa_error read_precompiled(struct oa_tokenizer_file *l, const json_t *precompiled)
-{
-    const char *base64 = oa_text_member(precompiled, "precompiled_charsmap");
-    struct oa_text_normaliser *n;
-    if (!base64)
-        return oa_tokenizer_malformed(l, "precompiled_charsmap of Precompiled", "base64");
-    OA_TRY(add_normal_step(l, OA_NORMAL_PRECOMPILED, &n));
-    return oa_charsmap_read(l->context, l->name, base64, &n->map);
-}
-
 enum oa_error oa_read_replace(const struct oa_tokenizer_file *l, const json_t *replace,
                               const char *part, struct oa_text_normaliser *out)
 {
@@ -64,15 +54,6 @@ enum oa_error oa_read_replace(const struct oa_tokenizer_file *l, const json_t *r
     return oa_status(l->context);
 }
 
-static enum oa_error read_strip(struct oa_tokenizer_file *l, const json_t *strip)
-{
-    struct oa_text_normaliser *n;
-    OA_TRY(add_normal_step(l, OA_NORMAL_STRIP, &n));
-    n->left = n->right = true;
-    OA_TRY(oa_read_flag(l, strip, "strip_left", &n->left));
-    return oa_read_flag(l, strip, "strip_right", &n->right);
-}
-
 static enum oa_error read_one_normaliser(struct oa_tokenizer_file *l, const json_t *normalizer,
                                          const char *type, bool *known)
 {
@@ -87,10 +68,19 @@ static enum oa_error read_one_normaliser(struct oa_tokenizer_file *l, const json
         return add_normal_step(l, OA_NORMAL_MARKS, NULL);
     if (strcmp(type, "BertNormalizer") == 0)
         return read_bert(l, normalizer);
-    if (strcmp(type, "Precompiled") == 0)
-        return read_precompiled(l, normalizer);
-    if (strcmp(type, "Strip") == 0)
-        return read_strip(l, normalizer);
+    if (strcmp(type, "Precompiled") == 0) {
+        const char *base64 = oa_text_member(normalizer, "precompiled_charsmap");
+        if (!base64)
+            return oa_tokenizer_malformed(l, "precompiled_charsmap of Precompiled", "base64");
+        OA_TRY(add_normal_step(l, OA_NORMAL_PRECOMPILED, &n));
+        return oa_charsmap_read(l->context, l->name, base64, &n->map);
+    }
+    if (strcmp(type, "Strip") == 0) {
+        OA_TRY(add_normal_step(l, OA_NORMAL_STRIP, &n));
+        n->left = n->right = true;
+        OA_TRY(oa_read_flag(l, normalizer, "strip_left", &n->left));
+        return oa_read_flag(l, normalizer, "strip_right", &n->right);
+    }
     if (strcmp(type, "Replace") == 0) {
         OA_TRY(add_normal_step(l, OA_NORMAL_REPLACE, &n));
         return oa_read_replace(l, normalizer, "Replace", n);

@@ -65,16 +65,6 @@ static enum oa_error read_split(struct oa_tokenizer_file *l, const json_t *split
     return oa_tokenizer_malformed(l, "pattern of a Split", "{\"Regex\": …} or {\"String\": …}");
 }
 
-static enum oa_error read_digit_split(struct oa_tokenizer_file *l, const json_t *digits)
-{
-    bool individual = false;
-    OA_TRY(oa_read_flag(l, digits, "individual_digits", &individual));
-    /* Unicode 17, as the reference: two more blocks of digits than in patterns */
-    return oa_splitter_add_split(&l->tok->splitter, l->name,
-                                 "[\\p{N}\\x{11DE0}-\\x{11DE9}\\x{16FF4}-\\x{16FF6}]",
-                                 individual ? OA_SPLIT_ISOLATED : OA_SPLIT_CONTIGUOUS, false);
-}
-
 static enum oa_error add_punctuation(struct oa_tokenizer_file *l, enum oa_split_behaviour behaviour)
 {
     struct oa_text set;
@@ -90,13 +80,6 @@ static enum oa_error add_punctuation(struct oa_tokenizer_file *l, enum oa_split_
 static enum oa_error add_white_space(struct oa_tokenizer_file *l)
 {
     return oa_splitter_add_split(&l->tok->splitter, l->name, "\\s+", OA_SPLIT_REMOVED, false);
-}
-
-static enum oa_error read_punctuation(struct oa_tokenizer_file *l, const json_t *punctuation)
-{
-    enum oa_split_behaviour behaviour;
-    OA_TRY(read_behaviour(l, punctuation, "Isolated", &behaviour));
-    return add_punctuation(l, behaviour);
 }
 
 enum oa_error oa_read_space(const struct oa_tokenizer_file *l, const json_t *metaspace,
@@ -140,27 +123,33 @@ static enum oa_error read_metaspace(struct oa_tokenizer_file *l, const json_t *m
     return oa_splitter_add_metaspace(&l->tok->splitter, l->name, space, scheme, split);
 }
 
-static enum oa_error read_delimiter(struct oa_tokenizer_file *l, const json_t *split)
-{
-    const char *delimiter = oa_text_member(split, "delimiter");
-    return delimiter ? add_literal_split(l, delimiter, OA_SPLIT_REMOVED, false)
-                     : oa_tokenizer_malformed(l, "delimiter of CharDelimiterSplit", "a character");
-}
-
 static enum oa_error read_one_split(struct oa_tokenizer_file *l, const json_t *pre,
                                     const char *type, bool *known)
 {
     *known = true;
     if (strcmp(type, "Split") == 0)
         return read_split(l, pre);
-    if (strcmp(type, "Digits") == 0)
-        return read_digit_split(l, pre);
+    if (strcmp(type, "Digits") == 0) {
+        bool individual = false;
+        OA_TRY(oa_read_flag(l, pre, "individual_digits", &individual));
+        /* Unicode 17, as the reference: two more blocks of digits than in patterns */
+        return oa_splitter_add_split(&l->tok->splitter, l->name,
+                                     "[\\p{N}\\x{11DE0}-\\x{11DE9}\\x{16FF4}-\\x{16FF6}]",
+                                     individual ? OA_SPLIT_ISOLATED : OA_SPLIT_CONTIGUOUS, false);
+    }
     if (strcmp(type, "Metaspace") == 0)
         return read_metaspace(l, pre);
-    if (strcmp(type, "Punctuation") == 0)
-        return read_punctuation(l, pre);
-    if (strcmp(type, "CharDelimiterSplit") == 0)
-        return read_delimiter(l, pre);
+    if (strcmp(type, "Punctuation") == 0) {
+        enum oa_split_behaviour behaviour;
+        OA_TRY(read_behaviour(l, pre, "Isolated", &behaviour));
+        return add_punctuation(l, behaviour);
+    }
+    if (strcmp(type, "CharDelimiterSplit") == 0) {
+        const char *delimiter = oa_text_member(pre, "delimiter");
+        if (!delimiter)
+            return oa_tokenizer_malformed(l, "delimiter of CharDelimiterSplit", "a character");
+        return add_literal_split(l, delimiter, OA_SPLIT_REMOVED, false);
+    }
     if (strcmp(type, "WhitespaceSplit") == 0)
         return add_white_space(l);
     if (strcmp(type, "Whitespace") == 0)

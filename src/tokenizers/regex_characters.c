@@ -59,12 +59,6 @@ int oa_regex_digits(struct oa_regex *t, int base, int most, uint32_t *value)
     return n;
 }
 
-static bool check_code(const struct oa_regex *t, const char *at, uint32_t code)
-{
-    return (code < 0x110000 && (code < 0xd800 || code > 0xdfff)) ||
-           oa_regex_refuse(t, at, "U+%X is not a character", (unsigned)code);
-}
-
 /* "\x…", "\u…", "\o…" and octal numbers; t->p is the letter or digit. */
 static bool read_number(struct oa_regex *t, uint32_t *code)
 {
@@ -80,7 +74,8 @@ static bool read_number(struct oa_regex *t, uint32_t *code)
         return oa_regex_refuse(t, at, "unsupported numeric escape; write \\x{HHHH}");
     if (!braces && kind != 'u' && *code >= 0x80)
         return oa_regex_refuse(t, at, "a byte above 7F is not a character; write \\x{HH}");
-    return check_code(t, at, *code);
+    return (*code < 0x110000 && (*code < 0xd800 || *code > 0xdfff)) ||
+           oa_regex_refuse(t, at, "U+%X is not a character", (unsigned)*code);
 }
 
 bool oa_regex_code(struct oa_regex *t, bool escaped, bool in_set, uint32_t *code)

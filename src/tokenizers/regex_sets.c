@@ -116,17 +116,6 @@ static bool check_property_case(const struct oa_regex *t, const char *at,
         "in a set without case the reference matches other characters; write it outside of (?i…)");
 }
 
-static bool check_range_case(const struct oa_regex *t, const char *at, uint32_t first,
-                             uint32_t last)
-{
-    for (uint32_t code = first < 0x80 ? 0x80 : first; t->ignore_case && code <= last; code++)
-        if (oa_regex_has_case(code) || oa_regex_newer_case(code))
-            return oa_regex_refuse(t, at,
-                                   "in a set without case only ASCII letters are supported; write "
-                                   "it outside of (?i…)");
-    return true;
-}
-
 /* "[:name:]" and "[:^name:]"; t->p is after "[:". */
 static bool read_posix_bracket(struct oa_regex *t, struct oa_char_set *set, bool whole)
 {
@@ -169,7 +158,12 @@ static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_se
         oa_text_add(&set->members, "-", 1);
         oa_regex_print_code(&set->members, last);
     }
-    return check_range_case(t, at, first, last);
+    for (uint32_t code = first < 0x80 ? 0x80 : first; t->ignore_case && code <= last; code++)
+        if (oa_regex_has_case(code) || oa_regex_newer_case(code))
+            return oa_regex_refuse(t, at,
+                                   "in a set without case only ASCII letters are supported; write "
+                                   "it outside of (?i…)");
+    return true;
 }
 
 /* An item other than "]" and "&&". whole: the set is negated and outermost. */

@@ -8,7 +8,7 @@
 #define INSTALLED "tinyshakespeare.txt"
 
 /* "…/bin/orthant" → "…/share/orthant/tinyshakespeare.txt" */
-static bool beside_program(char out[OA_SAMPLE_PATH])
+static bool find_installed(char out[OA_SAMPLE_PATH])
 {
     char program[OA_SAMPLE_PATH / 2];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -27,7 +27,7 @@ const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH])
 {
     if (strcmp(name, OA_SAMPLE_TEXT) != 0 || oa_file_exists(name))
         return name;
-    if (beside_program(out))
+    if (find_installed(out))
         return out;
     snprintf(out, OA_SAMPLE_PATH, "%s/" INSTALLED, ORTHANT_DATA);
     return oa_file_exists(out) ? out : name;

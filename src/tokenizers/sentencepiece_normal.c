@@ -21,13 +21,6 @@ static const char *rewritten_prefix(const struct oa_charsmap *m, const char *tex
     return known ? text : "\xef\xbf\xbd";
 }
 
-static void drop_blanks_at_end(struct oa_text *out)
-{
-    const size_t n = strlen(OA_SPACE_PIECE);
-    while (out->length >= n && memcmp(out->s + out->length - n, OA_SPACE_PIECE, n) == 0)
-        oa_text_cut(out, out->length - n);
-}
-
 void oa_normal_sentencepiece(const struct oa_text_normaliser *step, const char *text, size_t n,
                              struct oa_text *out)
 {
@@ -54,6 +47,8 @@ void oa_normal_sentencepiece(const struct oa_text_normaliser *step, const char *
         if (length)
             blank = step->single_blanks && s[length - 1] == ' ';
     }
-    if (step->single_blanks)
-        drop_blanks_at_end(out);
+    const size_t width = strlen(OA_SPACE_PIECE);
+    while (step->single_blanks && out->length >= width &&
+           memcmp(out->s + out->length - width, OA_SPACE_PIECE, width) == 0)
+        oa_text_cut(out, out->length - width);
 }

@@ -70,6 +70,8 @@ enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sin
 
 /* The number of characters: bytes that are not UTF-8 continuation bytes, also in invalid text. */
 uint64_t oa_text_characters(const char *text, size_t length);
+/* The bytes of the first `count` characters; `length` if there are fewer. */
+size_t oa_character_offset(const char *text, size_t length, uint64_t count);
 /* Decodes a code point. Returns its length in bytes, 0 if the bytes are not UTF-8 (RFC 3629). */
 int oa_utf8_decode(const char *text, size_t length, uint32_t *code);
 int oa_utf8_encode(uint32_t code, char out[4]);

@@ -234,17 +234,6 @@ enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *le
 
 /* ---- feeding ---- */
 
-static enum oa_error feed_once(struct oa_text *held, bool last, oa_feed *feed, void *argument)
-{
-    size_t consumed = 0;
-    if (held->length == 0)
-        return OA_OK;
-    OA_TRY(feed(argument, held->s, held->length, last, &consumed));
-    memmove(held->s, held->s + consumed, held->length - consumed);
-    held->length -= consumed;
-    return OA_OK;
-}
-
 enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
 {
     struct oa_text held;
@@ -262,8 +251,14 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
             error = oa_fail(r->context, OA_INTERRUPTED,
                             "stopped by signal %d while reading text; nothing was written",
                             oa_stop_requested(r->context));
-        if (error == OA_OK)
-            error = feed_once(&held, n == 0 || held.length > OA_MOST_FEED, feed, argument);
+        if (error != OA_OK || held.length == 0)
+            continue;
+        size_t used = 0;
+        error = feed(argument, held.s, held.length, n == 0 || held.length > OA_MOST_FEED, &used);
+        if (error != OA_OK)
+            break;
+        held.length -= used;
+        memmove(held.s, held.s + used, held.length);
     }
     oa_text_free(&held);
     return error;

@@ -82,26 +82,22 @@ static bool read_id(const json_t *value, int32_t *id)
 
 /* ---- model ---- */
 
-/* Tokens of ids are written as their numbers; their bytes end with a separating blank. */
-static enum oa_error add_id_piece(struct oa_tokenizer_file *l, const char *piece, size_t n,
-                                  int32_t id)
-{
-    char number[16];
-    int length = snprintf(number, sizeof number, "%d ", (int)id);
-    if (n + 1 != (size_t)length || memcmp(piece, number, n) != 0)
-        return oa_tokenizer_unsupported(
-            l, "the word", piece,
-            "WordLevel with WhitespaceSplit is supported only if every word is its own id");
-    return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number, (size_t)length);
-}
-
 static enum oa_error add_vocabulary_piece(struct oa_tokenizer_file *l, const char *piece,
                                           int32_t id, struct oa_text *bytes)
 {
     size_t n = strlen(piece);
     bytes->length = 0;
-    if (l->tok->kind == OA_TOKENIZER_IDS)
-        return add_id_piece(l, piece, n, id);
+    if (l->tok->kind == OA_TOKENIZER_IDS) {
+        char number[16];
+        /* a word that is a number; the bytes of the token end with a separating blank */
+        int length = snprintf(number, sizeof number, "%d ", (int)id);
+        if (n + 1 != (size_t)length || memcmp(piece, number, n) != 0)
+            return oa_tokenizer_unsupported(
+                l, "the word", piece,
+                "WordLevel with WhitespaceSplit is supported only if every word is its own id");
+        return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number,
+                                 (size_t)length);
+    }
     if (l->tok->pieces_are_decoded) {
         OA_TRY(oa_decoder_bytes(l->context, &l->tok->decoder, piece, n, bytes));
     } else if (l->tok->kind == OA_TOKENIZER_CHAR || !oa_byte_unspell(bytes, piece, n)) {

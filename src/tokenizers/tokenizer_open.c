@@ -14,30 +14,6 @@ static long size_in(const char *spec, long fewest)
                                                                                          : size;
 }
 
-static enum oa_error open_bpe(oa_context *c, const char *spec, struct oa_reader *text,
-                              struct oa_tokenizer **out)
-{
-    long size = spec[3] ? size_in(spec, 256) : 0;
-    if (size < 0)
-        return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": N of bpe:N, the number of tokens with the 256 bytes, "
-                       "must be from 256 to %d, e.g. bpe:4096",
-                       spec, OA_MOST_IDS);
-    return oa_tokenizer_train_bpe(c, text, size, out);
-}
-
-static enum oa_error open_words(oa_context *c, const char *spec, struct oa_reader *text,
-                                struct oa_tokenizer **out)
-{
-    long size = size_in(spec, 2);
-    if (size < 0)
-        return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": N of word:N, the number of tokens with <unk>, must be "
-                       "from 2 to %d, e.g. word:10000",
-                       spec, OA_MOST_IDS);
-    return oa_tokenizer_train_words(c, text, size, out);
-}
-
 static bool is_bpe(const char *spec)
 {
     return strncmp(spec, "bpe", 3) == 0 && (!spec[3] || spec[3] == ':');
@@ -51,16 +27,6 @@ static bool is_word(const char *spec)
 static bool is_ids(const char *spec)
 {
     return strncmp(spec, "ids", 3) == 0 && (!spec[3] || spec[3] == ':');
-}
-
-static enum oa_error refuse_spec(oa_context *c, const char *spec)
-{
-    static const char *const kinds[] = { "char", "byte", "bpe", "bpe:N", "word:N", "ids", "ids:N" };
-    const char *near = oa_nearest(spec, kinds, sizeof kinds / sizeof *kinds);
-    return oa_fail(
-        c, OA_ARGUMENT,
-        "tokenizer \"%s\" is neither a file nor char, byte, bpe, bpe:N, word:N, ids or ids:N%s%s%s",
-        spec, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* Rejects files of ids for tokenizers that are made from text. */
@@ -84,12 +50,34 @@ static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader
         return oa_tokenizer_train_char(c, train, valid, out);
     if (strcmp(spec, "byte") == 0)
         return oa_tokenizer_make_byte(c, out);
-    if (is_bpe(spec))
-        return open_bpe(c, spec, train, out);
-    if (is_word(spec))
-        return open_words(c, spec, train, out);
-    if (!oa_file_exists(spec))
-        return refuse_spec(c, spec);
+    if (is_bpe(spec)) {
+        long size = spec[3] ? size_in(spec, 256) : 0;
+        if (size < 0)
+            return oa_fail(c, OA_ARGUMENT,
+                           "tokenizer \"%s\": N of bpe:N, the number of tokens with the 256 bytes, "
+                           "must be from 256 to %d, e.g. bpe:4096",
+                           spec, OA_MOST_IDS);
+        return oa_tokenizer_train_bpe(c, train, size, out);
+    }
+    if (is_word(spec)) {
+        long size = size_in(spec, 2);
+        if (size < 0)
+            return oa_fail(
+                c, OA_ARGUMENT,
+                "tokenizer \"%s\": N of word:N, the number of tokens with <unk>, must be "
+                "from 2 to %d, e.g. word:10000",
+                spec, OA_MOST_IDS);
+        return oa_tokenizer_train_words(c, train, size, out);
+    }
+    if (!oa_file_exists(spec)) {
+        static const char *const kinds[] = { "char",   "byte", "bpe",  "bpe:N",
+                                             "word:N", "ids",  "ids:N" };
+        const char *near = oa_nearest(spec, kinds, sizeof kinds / sizeof *kinds);
+        return oa_fail(c, OA_ARGUMENT,
+                       "tokenizer \"%s\" is neither a file nor char, byte, bpe, bpe:N, word:N, ids "
+                       "or ids:N%s%s%s",
+                       spec, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
     OA_TRY(oa_tokenizer_load(c, spec, out));
     oa_tokenizer_note_unapplied(*out, spec);
     return OA_OK;

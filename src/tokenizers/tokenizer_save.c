@@ -55,13 +55,6 @@ static int by_id(const void *x, const void *y)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static json_t *added_entry(const struct oa_added_token *t)
-{
-    return json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)t->id, "content", t->content,
-                     "single_word", t->single_word, "lstrip", t->lstrip, "rstrip", t->rstrip,
-                     "normalized", t->normalized, "special", t->special);
-}
-
 static json_t *added_array(const struct oa_tokenizer *tok)
 {
     json_t *array = json_array();
@@ -73,7 +66,12 @@ static json_t *added_array(const struct oa_tokenizer *tok)
     }
     bool done = array && sorted;
     for (size_t i = 0; done && i < tok->added_count; i++)
-        done = json_array_append_new(array, added_entry(&sorted[i])) == 0;
+        done = json_array_append_new(
+                   array,
+                   json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)sorted[i].id, "content",
+                             sorted[i].content, "single_word", sorted[i].single_word, "lstrip",
+                             sorted[i].lstrip, "rstrip", sorted[i].rstrip, "normalized",
+                             sorted[i].normalized, "special", sorted[i].special)) == 0;
     oa_free(sorted);
     if (!done)
         json_decref(array);

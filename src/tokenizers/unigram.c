@@ -72,14 +72,6 @@ static enum oa_error add_unknown(const struct oa_unigram *u, const char *text, s
     return OA_OK;
 }
 
-/* The id of a piece, or of a stretch that no piece has, by its spelling. */
-static enum oa_error add_spelt(const struct oa_unigram *u, const char *text, size_t n,
-                               struct oa_ids *ids)
-{
-    int32_t id = oa_vocabulary_find(u->by_spelling, text, n);
-    return oa_ids_add(ids, id < 0 ? u->spelling_unknown : id);
-}
-
 enum oa_error oa_unigram_encode(struct oa_unigram *u, const char *word, size_t n, int32_t unknown,
                                 struct oa_ids *ids, size_t *bad)
 {
@@ -107,9 +99,10 @@ enum oa_error oa_unigram_encode(struct oa_unigram *u, const char *word, size_t n
             count--;
         size_t end = count ? (size_t)u->chosen[count - 1].from : n,
                length = end - (size_t)first.from;
-        if (u->by_spelling)
-            OA_TRY(add_spelt(u, word + first.from, length, ids));
-        else if (first.id != unknown)
+        if (u->by_spelling) { /* the piece, or a stretch that no piece has */
+            int32_t id = oa_vocabulary_find(u->by_spelling, word + first.from, length);
+            OA_TRY(oa_ids_add(ids, id < 0 ? u->spelling_unknown : id));
+        } else if (first.id != unknown)
             OA_TRY(oa_ids_add(ids, first.id));
         else
             OA_TRY(add_unknown(u, word + first.from, length, unknown, ids));

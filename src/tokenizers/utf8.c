@@ -7,11 +7,6 @@
 
 /* ---- UTF-8 ---- */
 
-static bool is_continuation(uint8_t byte)
-{
-    return (byte & 0xc0) == 0x80;
-}
-
 int oa_utf8_decode(const char *text, size_t length, uint32_t *code)
 {
     utf8proc_int32_t value;
@@ -70,8 +65,19 @@ uint64_t oa_text_characters(const char *text, size_t length)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < length; i++)
-        count += !is_continuation((uint8_t)text[i]);
+        count += ((uint8_t)text[i] & 0xc0) != 0x80; /* not a continuation */
     return count;
+}
+
+size_t oa_character_offset(const char *text, size_t length, uint64_t count)
+{
+    size_t at = 0;
+    for (uint64_t seen = 0; at < length; at++) {
+        seen += ((uint8_t)text[at] & 0xc0) != 0x80;
+        if (seen > count)
+            break;
+    }
+    return at;
 }
 
 void oa_print_character(struct oa_text *out, const char *text, size_t length)

@@ -45,25 +45,19 @@ static int32_t spell_frequent_words(const struct oa_tally *t, struct oa_words *s
     return count;
 }
 
-static enum oa_error add_word_pieces(struct oa_tokenizer *tok, const struct oa_tally *t,
-                                     const struct word_candidate *list, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++) {
-        size_t n;
-        const char *word = oa_words_at(&t->words, list[i].word, &n);
-        OA_TRY(oa_vocabulary_add(&tok->vocabulary, "word", list[i].spelling,
-                                 strlen(list[i].spelling), i + 1, word, n));
-    }
-    return oa_splitter_add(&tok->splitter, "word", oa_gpt2_pattern);
-}
-
 static enum oa_error fill_word_tokenizer(struct oa_tokenizer *tok, const struct oa_tally *t,
                                          const struct word_candidate *list, int32_t count)
 {
     int32_t id;
     tok->unknown = 0;
     OA_TRY(oa_vocabulary_add(&tok->vocabulary, "word", "<unk>", 5, 0, "<unk>", 5));
-    OA_TRY(add_word_pieces(tok, t, list, count));
+    for (int32_t i = 0; i < count; i++) {
+        size_t n;
+        const char *word = oa_words_at(&t->words, list[i].word, &n);
+        OA_TRY(oa_vocabulary_add(&tok->vocabulary, "word", list[i].spelling,
+                                 strlen(list[i].spelling), i + 1, word, n));
+    }
+    OA_TRY(oa_splitter_add(&tok->splitter, "word", oa_gpt2_pattern));
     OA_TRY(oa_tokenizer_finish(tok, "word"));
     return oa_tokenizer_add_special(tok, "<unk>", &id);
 }
