@@ -8,18 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Where the first `count` characters end. */
-static size_t character_offset(const char *text, size_t length, uint64_t count)
-{
-    size_t at = 0;
-    for (uint64_t seen = 0; at < length; at++) {
-        seen += ((uint8_t)text[at] & 0xc0) != 0x80;
-        if (seen > count)
-            break;
-    }
-    return at;
-}
-
 /* The part that is held out for validation. */
 struct holdout {
     double fraction;
@@ -264,8 +252,8 @@ static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
     struct text_span block = find_block(oa_text_characters(text, length), how);
-    block.from = character_offset(text, length, block.from);
-    block.to = character_offset(text, length, block.to);
+    block.from = oa_character_offset(text, length, block.from);
+    block.to = oa_character_offset(text, length, block.to);
     make_spans(block, length, kept, held);
     enum oa_error error = encode_side(tok, &source, kept, name, first);
     if (error == OA_OK && valid)

@@ -126,9 +126,9 @@ static int corpus_in_turn(const struct oa_corpus_mix *m, long n, const uint32_t 
     int best = -1;
     int64_t parts = 2 * m->count - 2, best_slack = 0;
     for (int k = 0; k < m->count; k++) {
-        int64_t behind = parts * ((n + 1) * m->weight[k] - (int64_t)done[k] * m->period);
-        int64_t slack = (parts - 1) * m->period - behind;
-        if (behind < m->period)
+        int64_t lag = parts * ((n + 1) * m->weight[k] - (int64_t)done[k] * m->period);
+        int64_t slack = (parts - 1) * m->period - lag;
+        if (lag < m->period)
             continue;
         if (best < 0 || slack * m->weight[best] < best_slack * m->weight[k]) {
             best = k;

@@ -38,16 +38,6 @@ static struct overlap_piece *overlap_slot(const struct overlap_pieces *p, uint64
     return &p->slot[at];
 }
 
-static void add_pieces(struct overlap_pieces *p, uint64_t pieces)
-{
-    for (uint64_t i = 0; i < pieces; i++) {
-        size_t first = (size_t)i * OA_OVERLAP_TOKENS;
-        uint64_t hash = hash_tokens(p->ids + first);
-        struct overlap_piece *slot = overlap_slot(p, hash, p->ids + first);
-        *slot = (struct overlap_piece){ hash, first, slot->count + 1, false };
-    }
-}
-
 /* Counts the pieces that occur in n ids and were not found before. */
 static uint64_t find_pieces(const struct overlap_pieces *p, const int32_t *ids, uint64_t n)
 {
@@ -135,7 +125,12 @@ static enum oa_error count_overlap(oa_context *c, const struct oa_tokens *train,
     p.slot = oa_alloc(c, slots * sizeof *p.slot);
     if (!p.slot)
         return OA_NO_MEMORY;
-    add_pieces(&p, out->pieces);
+    for (uint64_t i = 0; i < out->pieces; i++) {
+        size_t first = (size_t)i * OA_OVERLAP_TOKENS;
+        uint64_t hash = hash_tokens(p.ids + first);
+        struct overlap_piece *slot = overlap_slot(&p, hash, p.ids + first);
+        *slot = (struct overlap_piece){ hash, first, slot->count + 1, false };
+    }
     enum oa_error e = search_training(c, &p, train, out);
     oa_free(p.slot);
     return e;

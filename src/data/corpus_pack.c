@@ -4,7 +4,7 @@
  * threads encode them, each a part, and the ids are written in the order of the documents. Neither
  * the portions nor the number of threads change a byte of what is written.
  *
- * After each shard OA_PACKING_RECORD says how many documents are in the shards so far: a packing
+ * After each shard OA_PACKING_RECORD has the number of documents in the shards so far: a packing
  * that was interrupted reads as many documents again, without encoding them, and goes on.
  */
 #include "base/checksum.h"
@@ -221,22 +221,18 @@ static enum oa_error add_ids(struct packing *p, const int32_t *id, size_t n)
     return OA_OK;
 }
 
-static enum oa_error begin_document(struct packing *p)
-{
-    uint8_t place[8];
-    oa_put_little_endian(place, p->shard.count, sizeof place);
-    p->inside = true;
-    p->shard.begun++;
-    return oa_new_file_add(&p->shard.documents, place, sizeof place);
-}
-
 static enum oa_error write_piece(struct packing *p, const struct packed_piece *piece,
                                  json_t *request)
 {
     if (!p->shard.open)
         OA_TRY(open_shard(p));
-    if (!p->inside)
-        OA_TRY(begin_document(p));
+    if (!p->inside) {
+        uint8_t place[8];
+        oa_put_little_endian(place, p->shard.count, sizeof place);
+        p->inside = true;
+        p->shard.begun++;
+        OA_TRY(oa_new_file_add(&p->shard.documents, place, sizeof place));
+    }
     OA_TRY(add_ids(p, piece->ids.id, piece->ids.count));
     p->characters += oa_text_characters(p->text.s + piece->from, piece->length);
     p->bytes += piece->length;
@@ -331,21 +327,16 @@ static enum oa_error add_document_piece(struct packing *p, const struct oa_docum
     return oa_status(p->c);
 }
 
-static enum oa_error check_stop_of_packing(const struct packing *p)
-{
-    int signal = oa_stop_requested(p->c);
-    return signal ? oa_fail(p->c, OA_INTERRUPTED,
-                            "stopped by signal %d after %zu shards; the same command continues",
-                            signal, json_array_size(p->shards))
-                  : OA_OK;
-}
-
 static enum oa_error pack_all(struct packing *p, json_t *request)
 {
     struct oa_document d;
     uint64_t skipped = 0;
     do {
-        OA_TRY(check_stop_of_packing(p));
+        int signal = oa_stop_requested(p->c);
+        if (signal)
+            return oa_fail(p->c, OA_INTERRUPTED,
+                           "stopped by signal %d after %zu shards; the same command continues",
+                           signal, json_array_size(p->shards));
         OA_TRY(oa_documents_next(p->documents, &d));
         if (d.text && d.ends && !p->continued)
             oa_repeats_add(p->repeats, d.text, d.length);

@@ -185,24 +185,6 @@ static enum oa_document_kind kind_of_file(const struct oa_documents *d)
                                                                          : OA_DOCUMENTS_FILES;
 }
 
-static enum oa_error begin_file(struct oa_documents *d)
-{
-    d->line = 0;
-    d->ended = false;
-    d->taken = 0;
-    oa_text_cut(&d->held, 0);
-    return oa_reader_open_file(d->context, d->file[d->at], &d->reader);
-}
-
-static void end_file(struct oa_documents *d)
-{
-    struct stat about;
-    d->read += stat(d->file[d->at], &about) == 0 ? (uint64_t)about.st_size : 0;
-    oa_reader_close(d->reader);
-    d->reader = NULL;
-    d->at++;
-}
-
 /* Reads on until `wanted` bytes are held or the file ends. */
 static enum oa_error hold_bytes(struct oa_documents *d, size_t wanted)
 {
@@ -330,8 +312,13 @@ enum oa_error oa_documents_next(struct oa_documents *d, struct oa_document *out)
     while (d->at < d->count) {
         bool fresh = !d->reader;
         enum oa_document_kind kind = kind_of_file(d);
-        if (fresh)
-            OA_TRY(begin_file(d));
+        if (fresh) {
+            d->line = 0;
+            d->ended = false;
+            d->taken = 0;
+            oa_text_cut(&d->held, 0);
+            OA_TRY(oa_reader_open_file(d->context, d->file[d->at], &d->reader));
+        }
         if (kind == OA_DOCUMENTS_FILES)
             OA_TRY(next_of_file(d, out));
         else
@@ -342,7 +329,11 @@ enum oa_error oa_documents_next(struct oa_documents *d, struct oa_document *out)
         if (out->length)
             return OA_OK;
         d->empty += fresh && kind == OA_DOCUMENTS_FILES;
-        end_file(d);
+        struct stat about;
+        d->read += stat(d->file[d->at], &about) == 0 ? (uint64_t)about.st_size : 0;
+        oa_reader_close(d->reader);
+        d->reader = NULL;
+        d->at++;
     }
     *out = (struct oa_document){ 0 };
     return OA_OK;

@@ -81,7 +81,7 @@ static enum oa_error compare_signatures(struct matching *m, uint32_t at,
     return OA_OK;
 }
 
-/* Entries of one key lie in the order of documents, so the first that matches is the earliest. */
+/* Entries of one key are in the order of documents, so the first that matches is the earliest. */
 static enum oa_error match_document(struct matching *m, uint32_t at, const struct oa_signature *s)
 {
     uint64_t key = band_key(m, s), slot = (key >> 32) * m->slots >> 32;

@@ -188,16 +188,6 @@ static void fill_target(struct oa_example_batches *b, size_t row, long r, long l
     b->lengths[r] = (int32_t)n;
 }
 
-static void fill_pixels(struct oa_example_batches *b, size_t row, long r, long length)
-{
-    const struct oa_id_lists *s = &b->examples->source;
-    size_t patch = b->examples->patch, n = (s->start[row + 1] - s->start[row]) * patch,
-           all = (size_t)length * patch;
-    uint8_t *to = b->pixels + (size_t)r * all;
-    memcpy(to, s->pixels + s->start[row] * patch, n);
-    memset(to + n, 0, all - n);
-}
-
 static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long length)
 {
     const struct oa_examples *e = b->examples;
@@ -207,8 +197,14 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
     if (e->goal)
         fill_padded(b->target + r * length, e->goal + e->source.start[row], b->lengths[r], length,
                     OA_IGNORED);
-    if (b->pixels)
-        fill_pixels(b, row, r, length);
+    if (b->pixels) {
+        const struct oa_id_lists *s = &b->examples->source;
+        size_t patch = b->examples->patch, n = (s->start[row + 1] - s->start[row]) * patch,
+               all = (size_t)length * patch;
+        uint8_t *to = b->pixels + (size_t)r * all;
+        memcpy(to, s->pixels + s->start[row] * patch, n);
+        memset(to + n, 0, all - n);
+    }
     if (b->label)
         b->label[r] = e->label[row];
     if (b->value)

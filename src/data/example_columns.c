@@ -244,13 +244,6 @@ static bool is_number(const char *s, size_t n)
     return n > 0 && n < 6 && strspn(s, "0123456789") >= n;
 }
 
-static enum oa_error refuse_column_twice(const struct column_planning *p, const char *name,
-                                         size_t n)
-{
-    return oa_fail(p->context, OA_ARGUMENT, "data.columns names column \"%.*s\" of %s twice",
-                   (int)n, name, p->file);
-}
-
 /* Rejects a header with several columns of a name of which not all are read: a text would be
  * ignored silently. Numbers are unambiguous, and keys are distinct. */
 static enum oa_error check_column_names(const struct column_planning *p)
@@ -288,7 +281,8 @@ static enum oa_error plan_part(const struct column_planning *p, const char *s, s
                        "data.columns names column %.*s, but %s has %zu columns", (int)n, s, p->file,
                        p->first->count);
     if (plan_reads(p->out, at))
-        return refuse_column_twice(p, s, n);
+        return oa_fail(p->context, OA_ARGUMENT, "data.columns names column \"%.*s\" of %s twice",
+                       (int)n, s, p->file);
     p->out->header = p->out->header || !number;
     p->out->numbered = p->out->numbered || number;
     out->at[out->joined++] = at;
@@ -334,16 +328,6 @@ static enum oa_error plan_items(const struct column_planning *p, const char *col
     return OA_OK;
 }
 
-static enum oa_error take_columns(const struct column_planning *p, const char *columns)
-{
-    OA_TRY(plan_items(p, columns));
-    struct oa_column_plan unused = { 0 };
-    p->out->header = p->out->header || guess_names(p->first, p->rows->answer, &unused);
-    p->out->width = p->out->header ? p->first->count : 0;
-    OA_TRY(check_column_names(p));
-    return check_column_count(p);
-}
-
 static enum oa_error refuse_guess(const struct column_planning *p)
 {
     struct oa_text names;
@@ -365,18 +349,16 @@ static enum oa_error refuse_guess(const struct column_planning *p)
     return error;
 }
 
-static bool is_aligned_plan(const struct column_planning *p)
-{
-    int tokens = find_column_name(p->first, "tokens"),
-        targets = find_column_name(p->first, "targets");
-    return p->out->header && p->out->count == 2 && p->out->column[0].at[0] == tokens &&
-           p->out->column[1].at[0] == targets;
-}
-
 static enum oa_error plan_columns(const struct column_planning *p, const char *columns)
 {
-    if (oa_is_given(columns))
-        return take_columns(p, columns);
+    if (oa_is_given(columns)) {
+        OA_TRY(plan_items(p, columns));
+        struct oa_column_plan unused = { 0 };
+        p->out->header = p->out->header || guess_names(p->first, p->rows->answer, &unused);
+        p->out->width = p->out->header ? p->first->count : 0;
+        OA_TRY(check_column_names(p));
+        return check_column_count(p);
+    }
     p->out->guessed = true;
     p->out->header = guess_names(p->first, p->rows->answer, p->out);
     p->out->width = p->first->count;
@@ -390,7 +372,10 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
     struct column_planning p = { c, rows, file, first, keys, false, out };
     *out = (struct oa_column_plan){ 0 };
     OA_TRY(plan_columns(&p, columns));
-    out->aligned = is_aligned_plan(&p);
+    int tokens = find_column_name(p.first, "tokens"),
+        targets = find_column_name(p.first, "targets");
+    out->aligned = p.out->header && p.out->count == 2 && p.out->column[0].at[0] == tokens &&
+                   p.out->column[1].at[0] == targets;
     return OA_OK;
 }
 

@@ -47,20 +47,20 @@ static bool next_turn(const char **at, const char *end, struct turn *out, uint64
 /* An example for every turn but the first: the turns before it, joined by the mark, and the turn.
  */
 static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, const char *s,
-                                 size_t length, struct oa_text *said, struct passed_over *over)
+                                 size_t length, struct oa_text *history, struct passed_over *over)
 {
     struct turn turn;
     const char *at = s, *end = s + length;
     int turns = 0;
-    oa_text_cut(said, 0);
+    oa_text_cut(history, 0);
     for (; next_turn(&at, end, &turn, &over->empty); turns++) {
         if (turns) {
-            OA_TRY(oa_rows_add_cell(rows, said->s, said->length));
+            OA_TRY(oa_rows_add_cell(rows, history->s, history->length));
             OA_TRY(oa_rows_add_cell(rows, turn.s, turn.length));
             OA_TRY(oa_rows_end(rows, file, line));
-            oa_text_printf(said, " %s ", END_OF_TURN);
+            oa_text_printf(history, " %s ", END_OF_TURN);
         }
-        oa_text_add(said, turn.s, turn.length);
+        oa_text_add(history, turn.s, turn.length);
     }
     over->single += turns == 1;
     if (turns == 0)
@@ -84,14 +84,14 @@ static void log_skipped_turns(oa_context *c, const char *name, const struct pass
 enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const char *columns)
 {
     struct oa_text_file f = { 0 };
-    struct oa_text said;
+    struct oa_text history;
     char *line;
     size_t length;
     struct passed_over over = { 0 };
     if (oa_is_given(columns))
         return oa_fail(rows->context, OA_ARGUMENT,
                        "%s: data.columns does not apply to dialogues; leave it out", name);
-    oa_text_init(&said, rows->context);
+    oa_text_init(&history, rows->context);
     int file = oa_rows_add_file(rows, name);
     enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);
     if (error == OA_OK)
@@ -100,12 +100,12 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
         const char *tab = memchr(line, '\t', length); /* annotations follow */
         over.annotated += tab != NULL;
         length = tab ? (size_t)(tab - line) : length;
-        error = add_answers(rows, file, f.line - 1, line, length, &said, &over);
+        error = add_answers(rows, file, f.line - 1, line, length, &history, &over);
     }
     if (error == OA_OK)
         log_skipped_turns(rows->context, name, &over);
     rows->carriage_returns += f.carriage_returns;
     oa_text_file_close(&f);
-    oa_text_free(&said);
+    oa_text_free(&history);
     return error;
 }

@@ -200,25 +200,19 @@ static size_t last_epoch_before(const struct oa_epochs *e, uint64_t number)
     return low;
 }
 
-/* With batches of so many tokens, epochs differ in their number of batches: each must be cut to
- * count them. */
-static enum oa_error count_epoch_batches(struct oa_epochs *e)
-{
-    size_t epoch = e->known - 1;
-    if (!oa_reserve(e->context, &e->first, &e->capacity, e->known + 1, sizeof *e->first))
-        return OA_NO_MEMORY;
-    e->first[e->known] = e->first[epoch] + oa_epochs_at(e, epoch)->batches;
-    e->known++;
-    return OA_OK;
-}
-
 const struct oa_division *oa_epochs_find(struct oa_epochs *e, uint64_t number, size_t *batch)
 {
     uint64_t each =
         e->how.tokens ? 0 : (e->examples->count + (size_t)e->how.rows - 1) / (size_t)e->how.rows;
-    while (!each && e->first[e->known - 1] <= number)
-        if (count_epoch_batches(e) != OA_OK)
+    /* With batches of so many tokens, epochs differ in their number of batches: each must be cut to
+     * count them. */
+    while (!each && e->first[e->known - 1] <= number) {
+        size_t last = e->known - 1;
+        if (!oa_reserve(e->context, &e->first, &e->capacity, e->known + 1, sizeof *e->first))
             return NULL;
+        e->first[e->known] = e->first[last] + oa_epochs_at(e, last)->batches;
+        e->known++;
+    }
     uint64_t epoch = each ? number / each : last_epoch_before(e, number);
     const struct oa_division *d = oa_epochs_at(e, epoch);
     *batch = d->turn[number - (each ? epoch * each : e->first[epoch])];

@@ -220,17 +220,6 @@ static enum oa_error refuse_unknown(const struct oa_labels *classes, const struc
     return e;
 }
 
-/* Unknown labels with their counts. */
-static void print_unknown(const struct oa_words *labels, const size_t *count, struct oa_text *out)
-{
-    enum { SHOWN = 10 };
-    for (int32_t i = 0; i < labels->count && i < SHOWN; i++)
-        oa_text_printf(out, "%s\"%.*s\" (%zu)", i ? ", " : "", LONGEST_SHOWN,
-                       oa_words_at(labels, i, NULL), count[i]);
-    if (labels->count > SHOWN)
-        oa_text_printf(out, " and %d more", (int)(labels->count - SHOWN));
-}
-
 static void tell_unknown(const struct oa_rows *rows, size_t unknown, size_t first,
                          const struct oa_words *labels, const size_t *count)
 {
@@ -239,7 +228,12 @@ static void tell_unknown(const struct oa_rows *rows, size_t unknown, size_t firs
     oa_text_printf(&names, "%s examples%s: %zu of %zu have labels that no training example has (",
                    rows->name, rows->drawn ? " held out of the training files" : "", unknown,
                    rows->count);
-    print_unknown(labels, count, &names);
+    enum { SHOWN = 10 };
+    for (int32_t i = 0; i < labels->count && i < SHOWN; i++)
+        oa_text_printf(&names, "%s\"%.*s\" (%zu)", i ? ", " : "", LONGEST_SHOWN,
+                       oa_words_at(labels, i, NULL), count[i]);
+    if (labels->count > SHOWN)
+        oa_text_printf(&names, " and %d more", (int)(labels->count - SHOWN));
     oa_text_printf(&names, "; first at ");
     oa_rows_print_place(rows, first, &names);
     oa_log(rows->context, 0, "%s): counted as wrong, excluded from the loss%s",

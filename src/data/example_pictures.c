@@ -10,14 +10,6 @@
 
 enum { PIXELS = OA_PICTURE_SIDE * OA_PICTURE_SIDE, GREY = 1 + PIXELS, COLOUR = 1 + 3 * PIXELS };
 
-static void grey_of(const uint8_t *rgb, char *grey)
-{
-    for (int i = 0; i < PIXELS; i++) {
-        double luma = 0.299 * rgb[i] + 0.587 * rgb[PIXELS + i] + 0.114 * rgb[2 * PIXELS + i];
-        grey[i] = (char)(uint8_t)floor(luma + 0.5);
-    }
-}
-
 static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *data, size_t length,
                                   size_t size)
 {
@@ -25,8 +17,11 @@ static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *da
     for (size_t i = 0; i < length / size; i++) {
         const char *record = data + i * size, *pixels = record + 1;
         int n = snprintf(label, sizeof label, "%u", (unsigned)(uint8_t)record[0]);
-        if (size == COLOUR)
-            grey_of((const uint8_t *)pixels, grey);
+        const uint8_t *rgb = (const uint8_t *)pixels;
+        for (int k = 0; k < PIXELS && size == COLOUR; k++) {
+            double luma = 0.299 * rgb[k] + 0.587 * rgb[PIXELS + k] + 0.114 * rgb[2 * PIXELS + k];
+            grey[k] = (char)(uint8_t)floor(luma + 0.5);
+        }
         OA_TRY(oa_rows_add_cell(rows, label, (size_t)n));
         OA_TRY(oa_rows_add_cell(rows, size == COLOUR ? grey : pixels, PIXELS));
         OA_TRY(oa_rows_end(rows, file, i + 1));

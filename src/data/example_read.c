@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A list of files → rows. The suffix of a name says table, JSON or pictures; other files are
+ * A list of files → rows. The suffix of a name determines table, JSON or pictures; other files are
  * dialogues or pairs of parallel files where the answer is a text, and else tables with tabs. */
 #include "data/example_parts.h"
 

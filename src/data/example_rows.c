@@ -155,16 +155,6 @@ void oa_rows_set_digest(struct oa_rows *rows)
 
 /* ---- holding out ---- */
 
-static enum oa_error copy_row(const struct oa_rows *from, size_t row, struct oa_rows *to)
-{
-    size_t n;
-    for (int k = 0; k < oa_rows_cells(from, row); k++) {
-        const char *s = oa_rows_cell(from, row, k, &n);
-        OA_TRY(oa_rows_add_cell(to, s, n));
-    }
-    return oa_rows_end(to, from->place[row].file, from->place[row].line);
-}
-
 /* A random order of 0 … count - 1, of which only the first `known` are shuffled. NULL: no memory.
  */
 static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t seed)
@@ -297,8 +287,15 @@ static enum oa_error divide_rows(const struct oa_rows *rows, const size_t *group
     for (int i = 0; i < rows->files; i++)
         if (oa_rows_add_file(rest, rows->file[i]) < 0 || oa_rows_add_file(held, rows->file[i]) < 0)
             return OA_NO_MEMORY;
-    for (size_t i = 0; i < rows->count; i++)
-        OA_TRY(copy_row(rows, i, mark[group[i]] ? held : rest));
+    for (size_t i = 0; i < rows->count; i++) {
+        struct oa_rows *to = mark[group[i]] ? held : rest;
+        size_t n;
+        for (int k = 0; k < oa_rows_cells(rows, i); k++) {
+            const char *s = oa_rows_cell(rows, i, k, &n);
+            OA_TRY(oa_rows_add_cell(to, s, n));
+        }
+        OA_TRY(oa_rows_end(to, rows->place[i].file, rows->place[i].line));
+    }
     return OA_OK;
 }
 

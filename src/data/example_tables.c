@@ -27,20 +27,14 @@ static enum oa_error add_table_cell(struct oa_cells *cells, char *s, size_t n)
 
 /* ---- records ---- */
 
-static size_t needed_by(const struct oa_column_plan *plan)
+enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_column_plan *plan,
+                             const char *place)
 {
-    size_t needed = 0;
+    size_t needed = 0, has = cells->count;
     for (int i = 0; i < plan->count; i++)
         for (int k = 0; k < plan->column[i].joined; k++)
             if ((size_t)plan->column[i].at[k] >= needed)
                 needed = (size_t)plan->column[i].at[k] + 1;
-    return needed;
-}
-
-enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_column_plan *plan,
-                             const char *place)
-{
-    size_t needed = needed_by(plan), has = cells->count;
     bool exact = plan->width > 0;
     if (exact ? has == plan->width : has >= needed)
         return OA_OK;
@@ -86,14 +80,14 @@ static enum oa_error add_table_row(struct example_table *t, uint64_t line)
 
 static void tell_plan(const struct example_table *t)
 {
-    struct oa_text said;
+    struct oa_text list;
     bool pairs = t->rows->answer == OA_ANSWER_TEXT, turns = t->rows->answer == OA_ANSWER_TOKENS;
-    oa_text_init(&said, t->rows->context);
+    oa_text_init(&list, t->rows->context);
     for (int i = 0; i < t->plan.count; i++)
         for (int k = 0; k < t->plan.column[i].joined; k++)
-            oa_text_printf(&said, "%s%d", k ? "+" : i ? "," : "", t->plan.column[i].at[k] + 1);
+            oa_text_printf(&list, "%s%d", k ? "+" : i ? "," : "", t->plan.column[i].at[k] + 1);
     oa_log(t->rows->context, 2, "%s: columns %s of %zu are %s%s, line 1 %s", t->file.name,
-           said.s ? said.s : "", t->cells.count,
+           list.s ? list.s : "", t->cells.count,
            t->plan.aligned ? "tokens,targets"
            : turns         ? "prompt,answer"
            : pairs         ? "source,target"
@@ -102,7 +96,7 @@ static void tell_plan(const struct example_table *t)
            : pairs           ? " and references"
                              : ",text",
            t->plan.header ? "has their names" : "is an example");
-    oa_text_free(&said);
+    oa_text_free(&list);
 }
 
 static enum oa_error take_table_record(struct example_table *t, uint64_t line)

@@ -46,13 +46,6 @@ static bool is_object(oa_context *c, const char *line, size_t length)
     return is;
 }
 
-static size_t cut_line(const char *s, const char *end, const char **next)
-{
-    const char *feed = memchr(s, '\n', (size_t)(end - s)), *stop = feed ? feed : end;
-    *next = feed ? feed + 1 : end;
-    return (size_t)(stop - s) - (stop > s && stop[-1] == '\r');
-}
-
 struct oa_detected_format oa_detect_format(oa_context *c, const char *text, size_t length)
 {
     struct oa_detected_format l = { .objects = true };
@@ -60,7 +53,9 @@ struct oa_detected_format oa_detect_format(oa_context *c, const char *text, size
                       semicolon = { .bare = true };
     const char *end = text + length, *next;
     for (const char *s = text; s < end && l.lines < LINES_LOOKED_AT; s = next) {
-        size_t n = cut_line(s, end, &next);
+        const char *feed = memchr(s, '\n', (size_t)(end - s)), *stop = feed ? feed : end;
+        next = feed ? feed + 1 : end;
+        size_t n = (size_t)(stop - s) - (stop > s && stop[-1] == '\r');
         if (oa_is_blank(s, n))
             continue;
         l.objects = l.objects && is_object(c, s, n);

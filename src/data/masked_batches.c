@@ -35,16 +35,6 @@ static const struct masked_batches *masked_of(const struct oa_crops *crops)
 
 /* ---- a row ---- */
 
-static int32_t masked_input(const struct masked_batches *b, struct oa_stream noise, uint64_t i,
-                            int32_t id)
-{
-    double u = oa_random_uniform(oa_stream_child(noise, FATES), i);
-    if (u < 0.8)
-        return b->mask;
-    return u < 0.9 ? b->ordinary[oa_random_below(oa_stream_child(noise, TOKENS), i, b->ordinaries)]
-                   : id;
-}
-
 static void fill_masked_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
 {
     const struct masked_batches *b = masked_of(crops);
@@ -61,7 +51,12 @@ static void fill_masked_row(const struct oa_crops *crops, int r, const struct oa
     for (long i = 0; i < chosen; i++) {
         long t = b->place[i] + 1;
         target[t] = input[t];
-        input[t] = masked_input(b, crop->noise, (uint64_t)i, input[t]);
+        double fate = oa_random_uniform(oa_stream_child(crop->noise, FATES), (uint64_t)i);
+        if (fate < 0.8)
+            input[t] = b->mask;
+        else if (fate < 0.9)
+            input[t] = b->ordinary[oa_random_below(oa_stream_child(crop->noise, TOKENS),
+                                                   (uint64_t)i, b->ordinaries)];
     }
 }
 

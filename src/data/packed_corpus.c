@@ -74,15 +74,6 @@ struct corpus_record {
     int count;
 };
 
-static void close_record(struct corpus_record *r)
-{
-    for (int i = 0; i < r->count; i++)
-        oa_free(r->shard[i].path);
-    oa_free(r->shard);
-    oa_free(r->documents);
-    json_decref(r->json);
-}
-
 /* Rejects names with "/" or a leading ".", so that a record cannot refer to files outside of its
  * folder. */
 static bool is_shard_name(const char *name, const char *end)
@@ -247,6 +238,10 @@ enum oa_error oa_packed_corpus_open(const struct oa_tokenizer *tok, const char *
         e = read_record(oa_tokenizer_context(tok), folder, &r);
     if (e == OA_OK)
         e = split_packed(tok, &r, fraction, name, train, valid);
-    close_record(&r);
+    for (int i = 0; i < r.count; i++)
+        oa_free(r.shard[i].path);
+    oa_free(r.shard);
+    oa_free(r.documents);
+    json_decref(r.json);
     return e;
 }

@@ -44,18 +44,6 @@ static enum oa_error open_signature_file(struct oa_signature_file *f)
     return OA_OK;
 }
 
-static enum oa_error append_signatures(struct oa_signature_file *f, const uint8_t *bytes,
-                                       size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(f->fd, bytes + done, length - done);
-        if (n < 0 && errno != EINTR)
-            return fail_writing(f);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return OA_OK;
-}
-
 static void unpack_signature(const uint8_t *bytes, size_t width, struct oa_signed_document *out)
 {
     memset(out, 0, sizeof *out);
@@ -145,7 +133,13 @@ static enum oa_error flush_signing(struct signing *s)
     s->items = s->inside;
     s->file->count += done;
     oa_text_cut(&s->text, 0);
-    return append_signatures(s->file, s->bytes, done * width);
+    for (size_t written = 0; written < done * width;) {
+        ssize_t n = write(s->file->fd, s->bytes + written, done * width - written);
+        if (n < 0 && errno != EINTR)
+            return fail_writing(s->file);
+        written += n > 0 ? (size_t)n : 0;
+    }
+    return OA_OK;
 }
 
 static enum oa_error add_signing_piece(struct signing *s, const struct oa_document *d)

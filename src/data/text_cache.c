@@ -218,18 +218,6 @@ static enum oa_error add_side_text(struct caching *g, struct cached_side *s, con
     return write_side_ids(g, s);
 }
 
-/* Bytes before the first of the characters from `count` on; n: there are fewer. */
-static size_t bytes_of_characters(const char *text, size_t n, uint64_t count)
-{
-    size_t at = 0;
-    for (uint64_t seen = 0; at < n; at++) {
-        seen += ((uint8_t)text[at] & 0xc0) != 0x80;
-        if (seen > count)
-            break;
-    }
-    return at;
-}
-
 /* The text in three spans: before the held-out block, the block, and after it. */
 static enum oa_error encode_spans(struct caching *g, struct oa_reader *r)
 {
@@ -245,7 +233,7 @@ static enum oa_error encode_spans(struct caching *g, struct oa_reader *r)
             if (!n)
                 OA_TRY(oa_reader_next(r, &piece, &n));
             bool last = span == 2 && !n;
-            size_t some = span == 2 ? n : bytes_of_characters(piece, n, end[span] - at);
+            size_t some = span == 2 ? n : oa_character_offset(piece, n, end[span] - at);
             if (!n && span < 2)
                 last = true;
             last = last || (span < 2 && some < n);

@@ -55,25 +55,21 @@ static enum oa_error check_unchanged(oa_context *c, const struct stored_shard *s
                           s->what.path);
 }
 
-static void close_least_recent(struct oa_token_store *s)
-{
-    struct stored_shard *oldest = NULL;
-    for (int i = 0; i < s->count; i++)
-        if (s->shard[i].fd >= 0 && (!oldest || s->shard[i].used < oldest->used))
-            oldest = &s->shard[i];
-    close(oldest->fd);
-    oldest->fd = -1;
-    s->open--;
-}
-
 static enum oa_error open_stored_shard(oa_context *c, struct oa_token_store *s,
                                        struct stored_shard *shard)
 {
     shard->used = ++s->clock;
     if (shard->fd >= 0)
         return OA_OK;
-    if (s->open == OPEN_FILES)
-        close_least_recent(s);
+    if (s->open == OPEN_FILES) {
+        struct stored_shard *oldest = NULL;
+        for (int i = 0; i < s->count; i++)
+            if (s->shard[i].fd >= 0 && (!oldest || s->shard[i].used < oldest->used))
+                oldest = &s->shard[i];
+        close(oldest->fd);
+        oldest->fd = -1;
+        s->open--;
+    }
     shard->fd = open(shard->what.path, O_RDONLY | O_CLOEXEC);
     if (shard->fd < 0)
         return fail_reading(c, shard->what.path);

@@ -23,17 +23,13 @@ struct oa_text_rows {
     struct oa_stream places;
 };
 
-static uint64_t units_of_text(const struct oa_row_rule *rule, uint64_t tokens)
-{
-    return tokens > (uint64_t)rule->extra ? tokens - (uint64_t)rule->extra : 0;
-}
-
 /* ---- opening ---- */
 
 static enum oa_error open_corpus_rows(struct oa_text_rows *t, uint64_t from, uint64_t count)
 {
     struct corpus_rows *k = &t->corpus[t->corpora];
-    uint64_t length = (uint64_t)t->rule.length, units = units_of_text(&t->rule, count);
+    uint64_t length = (uint64_t)t->rule.length,
+             units = count > (uint64_t)t->rule.extra ? count - (uint64_t)t->rule.extra : 0;
     *k = (struct corpus_rows){ .from = from, .count = count };
     k->order = oa_stream_child(oa_stream_named(t->rule.seed, "epoch"), (uint64_t)t->corpora++);
     bool last = units % length >= (uint64_t)t->rule.least;

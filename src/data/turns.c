@@ -195,13 +195,6 @@ static enum oa_error code_row(struct turn_coding *k, size_t row)
 
 /* ---- all rows ---- */
 
-static enum oa_error find_roles(struct oa_tokenizer *tok, int32_t role[ROLES], int32_t *end)
-{
-    for (int i = 0; i < ROLES; i++)
-        OA_TRY(oa_tokenizer_add_special(tok, roles[i].token, &role[i]));
-    return oa_tokenizer_add_special(tok, OA_TURN_END, end);
-}
-
 static enum oa_error code_rows(struct turn_coding *k)
 {
     bool aligned = oa_rows_are_targets(k->rows, 0, 2);
@@ -213,8 +206,11 @@ static enum oa_error code_rows(struct turn_coding *k)
                            "give files of one kind",
                            k->rows->name);
     k->end = -1;
-    if (!aligned)
-        OA_TRY(find_roles(k->tok, k->role, &k->end));
+    if (!aligned) {
+        for (int i = 0; i < ROLES; i++)
+            OA_TRY(oa_tokenizer_add_special(k->tok, roles[i].token, &k->role[i]));
+        OA_TRY(oa_tokenizer_add_special(k->tok, OA_TURN_END, &k->end));
+    }
     k->out->source.start = oa_alloc(k->rows->context, (count + 1) * sizeof *k->out->source.start);
     k->out->goals = oa_alloc(k->rows->context, (count + 1) * sizeof *k->out->goals);
     if (!k->out->source.start || !k->out->goals)
