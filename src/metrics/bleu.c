@@ -28,18 +28,6 @@ static long nearest_length(const struct oa_text_ids *ids)
     return nearest;
 }
 
-static bool count_bleu_orders(const struct oa_metric_options *o, struct oa_grams *g, double *right,
-                              double *all)
-{
-    for (int n = 0; n < o->bleu_order; n++) {
-        if (!oa_grams_longer(g))
-            return false;
-        right[n] = (double)oa_grams_shared(g, 1, g->text->texts);
-        all[n] = (double)g->count[0];
-    }
-    return true;
-}
-
 static bool bleu_segment(const struct oa_metric_options *o, const struct oa_segment *s,
                          struct oa_arena *a, double *out)
 {
@@ -55,7 +43,13 @@ static bool bleu_segment(const struct oa_metric_options *o, const struct oa_segm
         return false;
     out[0] = (double)ids.length[0];
     out[1] = (double)nearest_length(&ids);
-    return count_bleu_orders(o, &grams, out + 2, out + 2 + o->bleu_order);
+    for (int n = 0; n < o->bleu_order; n++) {
+        if (!oa_grams_longer(&grams))
+            return false;
+        out[2 + n] = (double)oa_grams_shared(&grams, 1, grams.text->texts);
+        out[2 + o->bleu_order + n] = (double)grams.count[0];
+    }
+    return true;
 }
 
 /* ---- the score ---- */

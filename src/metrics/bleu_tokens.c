@@ -38,12 +38,12 @@ static char *punctuation_after_no_number(char *out, const char *s, const char *e
     struct oa_line rest = { s, (size_t)(end - s) }, first, second;
     uint32_t x, y;
     while ((first = oa_next_point(&rest, &x)).length) {
-        struct oa_line behind = rest;
-        second = oa_next_point(&behind, &y);
+        struct oa_line after = rest;
+        second = oa_next_point(&after, &y);
         out = append_point(out, first);
         if (second.length && category_letter(x) != 'N' && category_letter(y) == 'P') {
             out = append_blank(append_point(append_blank(out), second));
-            rest = behind;
+            rest = after;
         }
     }
     return out;
@@ -55,11 +55,11 @@ static char *punctuation_before_no_number(char *out, const char *s, const char *
     struct oa_line rest = { s, (size_t)(end - s) }, first, second;
     uint32_t x, y;
     while ((first = oa_next_point(&rest, &x)).length) {
-        struct oa_line behind = rest;
-        second = oa_next_point(&behind, &y);
+        struct oa_line after = rest;
+        second = oa_next_point(&after, &y);
         if (second.length && category_letter(x) == 'P' && category_letter(y) != 'N') {
             out = append_point(append_blank(append_point(append_blank(out), first)), second);
-            rest = behind;
+            rest = after;
         } else {
             out = append_point(out, first);
         }

@@ -19,12 +19,6 @@ static uint32_t seed_hash(uint32_t value, uint32_t *k, uint32_t step)
     return value ^ value >> 16;
 }
 
-static uint32_t seed_mix(uint32_t x, uint32_t y)
-{
-    uint32_t result = 0xca01f9ddu * x - 0x4973f715u * y;
-    return result ^ result >> 16;
-}
-
 static void fill_pool(uint64_t seed, uint32_t pool[POOL])
 {
     const uint32_t step = 0x931e8875u;
@@ -35,17 +29,11 @@ static void fill_pool(uint64_t seed, uint32_t pool[POOL])
     pool[3] = seed_hash(0, &k, step);
     for (int from = 0; from < POOL; from++)
         for (int to = 0; to < POOL; to++)
-            if (from != to)
-                pool[to] = seed_mix(pool[to], seed_hash(pool[from], &k, step));
-}
-
-static void draw_words(const uint32_t pool[POOL], uint64_t out[4])
-{
-    uint32_t k = 0x8b51f9ddu;
-    for (int i = 0; i < 4; i++) {
-        uint32_t low = seed_hash(pool[2 * i % POOL], &k, 0x58f38dedu);
-        out[i] = low | (uint64_t)seed_hash(pool[(2 * i + 1) % POOL], &k, 0x58f38dedu) << 32;
-    }
+            if (from != to) {
+                uint32_t hash = seed_hash(pool[from], &k, step),
+                         mix = 0xca01f9ddu * pool[to] - 0x4973f715u * hash;
+                pool[to] = mix ^ mix >> 16;
+            }
 }
 
 /* ---- PCG64 ---- */
@@ -68,7 +56,11 @@ void oa_numpy_seed(struct oa_numpy_random *r, uint64_t seed)
     uint32_t pool[POOL];
     uint64_t word[4];
     fill_pool(seed, pool);
-    draw_words(pool, word);
+    uint32_t k = 0x8b51f9ddu;
+    for (int i = 0; i < 4; i++) {
+        uint32_t low = seed_hash(pool[2 * i % POOL], &k, 0x58f38dedu);
+        word[i] = low | (uint64_t)seed_hash(pool[(2 * i + 1) % POOL], &k, 0x58f38dedu) << 32;
+    }
     wide increment = join_halves(word + 2) << 1 | 1;
     *r = (struct oa_numpy_random){ .increment = { (uint64_t)(increment >> 64),
                                                   (uint64_t)increment } };
@@ -79,14 +71,6 @@ void oa_numpy_seed(struct oa_numpy_random *r, uint64_t seed)
     pcg_step(r);
 }
 
-static uint64_t next_64(struct oa_numpy_random *r)
-{
-    pcg_step(r);
-    uint64_t x = r->state[0] ^ r->state[1];
-    unsigned turn = (unsigned)(r->state[0] >> 58);
-    return x >> turn | x << (-turn & 63);
-}
-
 /* The low half of 64 bits first, then the high one. */
 static uint32_t next_32(struct oa_numpy_random *r)
 {
@@ -94,7 +78,10 @@ static uint32_t next_32(struct oa_numpy_random *r)
         r->holds = false;
         return r->held;
     }
-    uint64_t x = next_64(r);
+    pcg_step(r);
+    uint64_t mixed = r->state[0] ^ r->state[1];
+    unsigned turn = (unsigned)(r->state[0] >> 58);
+    uint64_t x = mixed >> turn | mixed << (-turn & 63);
     r->held = (uint32_t)(x >> 32);
     r->holds = true;
     return (uint32_t)x;

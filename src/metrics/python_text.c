@@ -30,21 +30,23 @@ struct oa_line oa_next_point(struct oa_line *rest, uint32_t *code)
     return point;
 }
 
-static size_t last_point(struct oa_line text)
+/* The bytes of the last code point, and its value; 0 if it is not valid. */
+static size_t last_point(struct oa_line text, uint32_t *code)
 {
     size_t n = 1;
     while (n < text.length && n < 4 && ((uint8_t)text.s[text.length - n] & 0xc0) == 0x80)
         n++;
+    struct oa_line end = { text.s + text.length - n, n };
+    *code = 0;
+    oa_next_point(&end, code);
     return n;
 }
 
 struct oa_line oa_python_rstrip(struct oa_line text)
 {
     while (text.length) {
-        uint32_t code = 0;
-        size_t n = last_point(text);
-        struct oa_line end = { text.s + text.length - n, n };
-        oa_next_point(&end, &code);
+        uint32_t code;
+        size_t n = last_point(text, &code);
         if (!oa_python_space(code))
             break;
         text.length -= n;
@@ -136,10 +138,8 @@ static bool cased_follows(struct oa_line rest)
 static bool cased_before(struct oa_line text)
 {
     while (text.length) {
-        uint32_t code = 0;
-        size_t n = last_point(text);
-        struct oa_line end = { text.s + text.length - n, n };
-        oa_next_point(&end, &code);
+        uint32_t code;
+        size_t n = last_point(text, &code);
         if (!is_case_ignorable(code))
             return is_cased(code);
         text.length -= n;

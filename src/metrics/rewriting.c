@@ -53,7 +53,7 @@ static bool is_stop(char c)
 }
 
 /* [{-~[-` -&(-+:-@/]: ASCII punctuation and the blank, but for ' , - . */
-static bool stands_alone(char c)
+static bool is_separated(char c)
 {
     return (c >= ' ' && c <= '/' && c != '\'' && c != ',' && c != '-' && c != '.') ||
            (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -72,7 +72,7 @@ static char *pad_punctuation(char *out, const char *s, const char *end)
 {
     *out++ = ' ';
     for (; s < end; s++) {
-        if (stands_alone(*s))
+        if (is_separated(*s))
             out = pad_byte(out, *s);
         else
             *out++ = *s;

@@ -16,7 +16,7 @@ static bool asian_punctuation(uint32_t code)
 }
 
 /* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 as in sacreBLEU. */
-static bool asian_alone(uint32_t code)
+static bool is_asian_separate(uint32_t code)
 {
     static const uint32_t signs[][2] = {
         { 0x4e00, 0x9fff }, { 0x3400, 0x4dbf }, { 0x31c0, 0x31ef }, { 0x2e80, 0x2eff },
@@ -30,7 +30,7 @@ static char *asian_apart(char *out, const char *s, const char *end)
     struct oa_line rest = { s, (size_t)(end - s) }, point;
     uint32_t code;
     while ((point = oa_next_point(&rest, &code)).length) {
-        bool apart = asian_alone(code);
+        bool apart = is_asian_separate(code);
         if (apart)
             *out++ = ' ';
         out = (char *)mempcpy(out, point.s, point.length);
