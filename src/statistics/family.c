@@ -66,15 +66,6 @@ void oa_paired_errors(struct oa_against *a, int n)
     }
 }
 
-static void set_tests(const struct oa_family *f, struct oa_against *a)
-{
-    double mean = fabs(a->difference.mean);
-    a->p = 2 * oa_t_cdf(-mean / a->se, a->df);
-    a->adjusted = fmin(1, f->comparisons * a->p);
-    if (f->margin > 0)
-        a->equivalence = fmin(1, 2 * f->comparisons * oa_t_cdf((mean - f->margin) / a->se, a->df));
-}
-
 static enum oa_against_verdict verdict_by_interval(const struct oa_family *f,
                                                    const struct oa_against *a)
 {
@@ -106,8 +97,14 @@ static void judge_one(const struct oa_family *f, struct oa_against *a)
     a->verdict = OA_AGAINST_FEW_SEEDS;
     if (!f->sequential && d->n < f->verdict_seeds)
         return;
-    if (!f->sequential)
-        set_tests(f, a);
+    if (!f->sequential) {
+        double mean = fabs(a->difference.mean);
+        a->p = 2 * oa_t_cdf(-mean / a->se, a->df);
+        a->adjusted = fmin(1, f->comparisons * a->p);
+        if (f->margin > 0)
+            a->equivalence =
+                fmin(1, 2 * f->comparisons * oa_t_cdf((mean - f->margin) / a->se, a->df));
+    }
     a->verdict = verdict_by_interval(f, a);
 }
 

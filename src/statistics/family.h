@@ -69,7 +69,7 @@ struct oa_family {
     int verdict_seeds; /* fewer give no verdict, unless sequential */
 };
 /* Judges n comparisons with differences, standard errors and degrees of freedom. Better, worse: the
- * interval excludes 0 (in a sequential family with a margin: lies beyond the margin). Equivalent
+ * interval excludes 0 (in a sequential family with a margin: is beyond the margin). Equivalent
  * takes precedence. */
 void oa_family_judge(const struct oa_family *f, struct oa_against *a, int n);
 

@@ -48,16 +48,6 @@ static void solve_quadratic(double a, double b, double c, double root, struct oa
     out->high = fmax(one, other);
 }
 
-/* a = 0: c <= 2 b r. */
-static void solve_linear(double b, double c, struct oa_fieller *out)
-{
-    if (b == 0 && c > 0)
-        return;
-    out->form = b == 0 ? OA_FIELLER_EVERYTHING : OA_FIELLER_OUTSIDE;
-    out->low = b < 0 ? c / (2 * b) : -INFINITY;
-    out->high = b > 0 ? c / (2 * b) : INFINITY;
-}
-
 static void set_everything(struct oa_fieller *out)
 {
     out->form = OA_FIELLER_EVERYTHING;
@@ -87,9 +77,13 @@ struct oa_fieller oa_fieller_within(const double *numerator, const double *denom
            c = mean_n * mean_n - factor * s_nn;
     double discriminant = factor * (residual_variance(numerator, denominator, n) -
                                     factor * fmax(0, s_nn * s_dd - s_nd * s_nd));
-    if (a == 0)
-        solve_linear(b, c, &out);
-    else if (a > 0 || discriminant > 0)
+    if (a == 0 && b == 0 && c > 0)
+        return out;
+    if (a == 0) { /* c <= 2 b r */
+        out.form = b == 0 ? OA_FIELLER_EVERYTHING : OA_FIELLER_OUTSIDE;
+        out.low = b < 0 ? c / (2 * b) : -INFINITY;
+        out.high = b > 0 ? c / (2 * b) : INFINITY;
+    } else if (a > 0 || discriminant > 0)
         solve_quadratic(a, b, c, sqrt(fmax(0, discriminant)), &out);
     else
         set_everything(&out);

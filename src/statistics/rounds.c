@@ -10,7 +10,7 @@
  * in both logarithms and goes out. What is left of the two disturbances may have any distribution,
  * but as long as it is the same one for both (slots take turns to be first), their difference is
  * symmetric around the logarithm of the true ratio, and every sign pattern of the centred
- * differences has the same probability. So the interval of the signed ranks is exact: it lies
+ * differences has the same probability. So the interval of the signed ranks is exact: it is
  * between order statistics of the Walsh averages (d_i + d_j)/2, i ≤ j, whose median is the estimate
  * (Hodges and Lehmann 1963, doi:10.1214/aoms/1177704172; Tukey 1949). P(W = w) comes from counting
  * the subsets of {1 … n} that sum to w.

@@ -3,8 +3,8 @@
  * Boschloo's unconditional test of two shares: tables are ordered by the one-sided p of Fisher's
  * exact test, and p is the largest probability, over the common share, of a table at least as
  * extreme (Boschloo 1970, doi:10.1111/j.1467-9574.1970.tb00104.x). It rejects whatever Fisher's
- * test rejects at the same level, and more: with 10 seeds each, shares of 1 and 0.5 are told apart
- * in 83 % of the samples, where Fisher's test does it in 62 % (docs/solved.md).
+ * test rejects at the same level, and more: with 10 seeds each, shares of 1 and 0.5 differ
+ * significantly in 83 % of the samples, where Fisher's test does it in 62 % (docs/solved.md).
  */
 #include "statistics/shares.h"
 

@@ -46,12 +46,6 @@ double oa_half_at(const struct oa_estimate *e, double level)
                                     : oa_t_quantile(1 - level / 2, e->n - 1) * e->sd / sqrt(e->n);
 }
 
-static double power_with(int n, double mean, double sd, double constant, double level)
-{
-    return oa_t_power(fabs(mean) / sqrt(sd * sd / n + constant), n - 1,
-                      oa_t_quantile(1 - level / 2, n - 1));
-}
-
 int oa_seeds_needed(double mean, double sd, double level)
 {
     return oa_seeds_needed_beyond(mean, sd, 0, level);
@@ -67,7 +61,9 @@ int oa_seeds_needed_beyond(double mean, double sd, double constant, double level
         return 2;
     while (high - low > 1) {
         int n = low + (high - low) / 2;
-        if (power_with(n, mean, sd, constant, level) >= 0.8)
+        double power = oa_t_power(fabs(mean) / sqrt(sd * sd / n + constant), n - 1,
+                                  oa_t_quantile(1 - level / 2, n - 1));
+        if (power >= 0.8)
             high = n;
         else
             low = n;

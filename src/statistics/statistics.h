@@ -37,7 +37,7 @@ double oa_half_at(const struct oa_estimate *e, double level);
 
 /* Two one-sided t tests (Schuirmann 1987): the p-value of "the mean is as far from 0 as `margin`,
  * or farther"; below 0.05, the mean is practically 0. The same as asking whether the 90 % interval
- * lies within the margin. NaN when n < 2 or without any spread. */
+ * is within the margin. NaN when n < 2 or without any spread. */
 double oa_equivalence_test(const struct oa_estimate *e, double margin);
 
 #define OA_SEEDS_CAP 1000 /* beyond it a number of seeds is only "more than" */
@@ -70,8 +70,8 @@ int oa_equivalence_seeds_needed_beyond(double mean, double sd, double constant, 
 /* Least squares of y[i][s] = a[i] + b[s] over the cells of y [rows][columns] that are not NaN, with
  * b of mean 0 over the columns that have any cell: a[i] is then the mean that row i would have
  * without empty cells (least-squares mean). Every row must have a cell and all must hang together,
- * by rows that share a column, as when all have the first one; otherwise nothing can be said and a
- * is NaN. a [rows] and b [columns] are set; b is NaN where a column is empty. */
+ * by rows that share a column, as when all have the first one; otherwise a is
+ * NaN. a [rows] and b [columns] are set; b is NaN where a column is empty. */
 enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int columns, double *a,
                              double *b);
 

@@ -164,11 +164,6 @@ static double noncentral_tail(double noncentrality, double df, double c, bool bo
     return sum * h / 3;
 }
 
-static double t_exceeds(double noncentrality, double df, double t)
-{
-    return noncentral_tail(noncentrality, df, t, false);
-}
-
 double oa_t_power(double noncentrality, double df, double critical)
 {
     return noncentral_tail(noncentrality, df, critical, true);
@@ -177,7 +172,7 @@ double oa_t_power(double noncentrality, double df, double critical)
 /* own: P, degrees of freedom, t. P(T > t) grows with the noncentrality. */
 static double lacks_noncentrality(double noncentrality, const double *own)
 {
-    return own[0] - t_exceeds(noncentrality, own[1], own[2]);
+    return own[0] - noncentral_tail(noncentrality, own[1], own[2], false);
 }
 
 double oa_t_noncentrality(double t, double df, double p)

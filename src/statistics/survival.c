@@ -123,15 +123,6 @@ static int ascending_scores(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Equal but for rounding. */
-static int equal_scores(const double *sorted, int n)
-{
-    int m = 1;
-    while (m < n && sorted[m] - sorted[0] < 1e-9)
-        m++;
-    return m;
-}
-
 /* Adds `m` equal scores to the choices; how many there are then. */
 static int add_equal(struct partial_sum *choices, int count, double score, int m)
 {
@@ -156,7 +147,8 @@ static bool list_choices(const double *sorted, int n, struct partial_sum *half[2
     }
     for (int i = 0, m; i < n; i += m) {
         int h = count[1] < count[0];
-        m = equal_scores(sorted + i, n - i);
+        for (m = 1; i + m < n && sorted[i + m] - sorted[i] < 1e-9; m++)
+            ; /* equal but for rounding */
         if ((long)count[h] * (m + 1) > MOST_CHOICES)
             return false;
         count[h] = add_equal(half[h], count[h], sorted[i], m);
@@ -203,24 +195,19 @@ static double share_as_extreme(struct partial_sum *const half[2], const int coun
     return extreme / all;
 }
 
-/* With the variance of a sum of `members` scores drawn without replacement; their mean is 0. */
-static double normal_p(const double *scores, int n, int members, double sum)
-{
-    double squares = 0;
-    for (int i = 0; i < n; i++)
-        squares += scores[i] * scores[i];
-    double variance = squares / (n - 1) * members * (n - members) / n;
-    return erfc(fabs(sum) / sqrt(2 * variance));
-}
-
 static double permutation_p(double *scores, int n, int members, double sum,
                             struct partial_sum *half[2], double *ways_before, bool *counted)
 {
     int count[2];
     qsort(scores, (size_t)n, sizeof *scores, ascending_scores);
     *counted = list_choices(scores, n, half, count);
-    if (!*counted)
-        return normal_p(scores, n, members, sum);
+    if (!*counted) { /* a sum of `members` scores drawn without replacement, of mean 0 */
+        double squares = 0;
+        for (int i = 0; i < n; i++)
+            squares += scores[i] * scores[i];
+        double variance = squares / (n - 1) * members * (n - members) / n;
+        return erfc(fabs(sum) / sqrt(2 * variance));
+    }
     return share_as_extreme(half, count, members, fabs(sum) - 1e-7, ways_before);
 }
 
