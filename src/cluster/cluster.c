@@ -67,35 +67,31 @@ static void name_late_ranks(struct oa_cluster *cl, const struct oa_messages *m, 
     oa_free(waits);
 }
 
-static enum oa_error fail_timed_out(struct oa_cluster *cl, const struct oa_messages *m,
-                                    const char *what)
-{
-    char who[256];
-    name_late_ranks(cl, m, who, sizeof who);
-    return oa_fail(cl->context, OA_IO,
-                   "rank %d on %s timed out after %.0f s waiting for %s from %s: check its log; "
-                   "cluster.timeout sets a longer timeout",
-                   cl->first + cl->rank, cl->host, cl->timeout, what, who);
-}
-
 /* Polls, since MPI moves messages only while it is called, and yields the core in between. */
 enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_message_step *step, void *argument,
                               const char *what)
 {
     double began = oa_clock();
-    bool told = false;
+    bool reported = false;
     struct oa_wait w;
     oa_wait_begin(&w);
     const struct oa_messages *late = step(argument);
     while (late && oa_wait_poll(&w) < cl->timeout) {
         sched_yield();
-        told = told || (w.seconds > cl->timeout / 2 && tell_waiting(cl, true));
+        reported = reported || (w.seconds > cl->timeout / 2 && tell_waiting(cl, true));
         late = step(argument);
     }
-    if (told && !late)
+    if (reported && !late)
         tell_waiting(cl, false);
     cl->waited += oa_clock() - began;
-    return late ? fail_timed_out(cl, late, what) : oa_status(cl->context);
+    if (!late)
+        return oa_status(cl->context);
+    char who[256];
+    name_late_ranks(cl, late, who, sizeof who);
+    return oa_fail(cl->context, OA_IO,
+                   "rank %d on %s timed out after %.0f s waiting for %s from %s: check its log; "
+                   "cluster.timeout sets a longer timeout",
+                   cl->first + cl->rank, cl->host, cl->timeout, what, who);
 }
 
 struct message_lot {
@@ -154,15 +150,6 @@ struct rank_outcome {
     char host[OA_HOST], sentence[1024];
 };
 
-/* The lowest rank that failed; -1: none did. */
-static int first_failure(const struct rank_outcome *all, int size)
-{
-    for (int r = 0; r < size; r++)
-        if (all[r].code != OA_OK)
-            return r;
-    return -1;
-}
-
 /* The message begins with the rank that failed. */
 static void fail_with_rank(struct oa_cluster *cl, int code, int rank, const char *host,
                            const char *sentence)
@@ -176,9 +163,11 @@ static void fail_with_rank(struct oa_cluster *cl, int code, int rank, const char
 
 static enum oa_error adopt_failure(struct oa_cluster *cl, const struct rank_outcome *all)
 {
-    int first = first_failure(all, cl->size);
+    int first = 0;
     bool alike = true;
-    if (first < 0)
+    while (first < cl->size && all[first].code == OA_OK)
+        first++;
+    if (first == cl->size)
         return OA_OK;
     const struct rank_outcome *v = &all[first];
     for (int r = 0; r < cl->size; r++)
@@ -247,12 +236,6 @@ enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins)
                    silence);
 }
 
-/* Seconds; 0: while the first rank lives. */
-static double end_limit(const struct oa_cluster *cl, int code)
-{
-    return code != OA_OK ? grace_seconds : cl->rank == 0 ? cl->timeout : 0;
-}
-
 /* The files of the first rank are complete by then. */
 static void fail_unmet(struct oa_cluster *cl)
 {
@@ -304,32 +287,29 @@ bool oa_cluster_all_failed(struct oa_cluster *cl)
     return e == OA_OK;
 }
 
-/* For a rank that failed while the others work on. */
-static void prefix_own_rank(struct oa_cluster *cl)
-{
-    const char *sentence;
-    char copy[4096];
-    enum oa_error code = oa_last_error(cl->context, &sentence);
-    snprintf(copy, sizeof copy, "%s", sentence);
-    oa_clear_error(cl->context);
-    fail_with_rank(cl, code, cl->rank, cl->host, copy);
-}
-
 bool oa_cluster_end(struct oa_cluster *cl)
 {
     if (!cl)
         return true;
     int mine = (int)oa_status(cl->context), first = 0;
     int *codes = oa_alloc(cl->context, (size_t)cl->size * sizeof *codes);
-    cl->lost = !codes || !cl->ops->leave(cl, mine, end_limit(cl, mine), codes);
+    /* 0: while the first rank lives */
+    double seconds = mine != OA_OK ? grace_seconds : cl->rank == 0 ? cl->timeout : 0;
+    cl->lost = !codes || !cl->ops->leave(cl, mine, seconds, codes);
     while (!cl->lost && first < cl->size - 1 && codes[first] == OA_OK)
         first++;
     if (!cl->lost) /* else codes may still come in */
         oa_free(codes);
     if (cl->lost && mine == OA_OK)
         fail_unmet(cl);
-    if (cl->lost)
-        prefix_own_rank(cl);
+    if (cl->lost) { /* this rank failed while the others work on */
+        const char *sentence;
+        char copy[4096];
+        enum oa_error code = oa_last_error(cl->context, &sentence);
+        snprintf(copy, sizeof copy, "%s", sentence);
+        oa_clear_error(cl->context);
+        fail_with_rank(cl, code, cl->rank, cl->host, copy);
+    }
     return cl->lost || first == cl->rank;
 }
 

@@ -9,16 +9,6 @@
 
 static const long poll_nanoseconds = 200000000; /* from one poll of the clock to the next */
 
-static struct timespec next_poll(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += poll_nanoseconds;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
-
 /* Nothing can be closed any more, since the blocked thread does not return. */
 static void *deadline_watch(void *argument)
 {
@@ -27,7 +17,11 @@ static void *deadline_watch(void *argument)
     oa_wait_begin(&w);
     pthread_mutex_lock(&d->lock);
     while (!d->over && oa_wait_poll(&w) < d->seconds) {
-        struct timespec until = next_poll();
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += poll_nanoseconds;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&d->changed, &d->lock, &until);
     }
     bool late = !d->over;

@@ -348,17 +348,6 @@ static enum oa_error start_mpi(oa_context *c, struct mpi_state *own)
     return OA_OK;
 }
 
-static enum oa_error check_mpi_size(oa_context *c, const struct oa_cluster *cl)
-{
-    if (cl->size == oa_launched_ranks())
-        return OA_OK;
-    return oa_fail(
-        c, OA_UNSUPPORTED,
-        "%ld ranks were started, but MPI joins %d of them: the mpirun or srun is not that "
-        "of the MPI library of this program; srun may need --mpi=pmix",
-        oa_launched_ranks(), cl->size);
-}
-
 enum oa_error oa_cluster_open(oa_context *c, double timeout, struct oa_cluster **out)
 {
     char name[MPI_MAX_PROCESSOR_NAME];
@@ -386,5 +375,11 @@ enum oa_error oa_cluster_open(oa_context *c, double timeout, struct oa_cluster *
     own->answers = cl->rank == 0 && own->level >= MPI_THREAD_SERIALIZED &&
                    oa_thread_start(&own->answering, answer_life_questions, own) == 0;
     *out = cl;
-    return check_mpi_size(c, cl);
+    if (cl->size == oa_launched_ranks())
+        return OA_OK;
+    return oa_fail(
+        c, OA_UNSUPPORTED,
+        "%ld ranks were started, but MPI joins %d of them: the mpirun or srun is not that "
+        "of the MPI library of this program; srun may need --mpi=pmix",
+        oa_launched_ranks(), cl->size);
 }

@@ -31,64 +31,47 @@ static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_excha
         }
 }
 
-static enum oa_error open_bucket(const struct oa_tree_sum *t, long first, long end,
-                                 struct oa_bucket *out)
-{
-    const struct oa_cluster_ops *ops = t->cluster->ops;
-    *out = (struct oa_bucket){ .first = first, .end = end, .scattered = first < t->scattered };
-    out->shard = oa_alloc(t->device->context, (size_t)t->size * OA_TREE_SUMS * sizeof *out->shard);
-    out->sums = ops ? ops->open(t->cluster) : NULL;
-    out->totals = ops ? ops->open(t->cluster) : NULL;
-    return oa_status(t->device->context);
-}
-
 /* None has elements on both sides of the end of what stays in shards. */
 static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange *x)
 {
+    const struct oa_cluster_ops *ops = t->cluster->ops;
     long size = oa_bucket_size(t->size);
     long most = oa_blocks(t->scattered, size) + oa_blocks(t->count - t->scattered, size);
     x->bucket = oa_alloc(t->device->context, (size_t)most * sizeof *x->bucket);
     for (long first = 0, end; x->bucket && first < t->count; first = end) {
         end = oa_min(first < t->scattered ? t->scattered : t->count, first + size);
-        OA_TRY(open_bucket(t, first, end, &x->bucket[x->buckets++]));
+        struct oa_bucket *b = &x->bucket[x->buckets++];
+        *b = (struct oa_bucket){ .first = first, .end = end, .scattered = first < t->scattered };
+        b->shard = oa_alloc(t->device->context, (size_t)t->size * OA_TREE_SUMS * sizeof *b->shard);
+        b->sums = ops ? ops->open(t->cluster) : NULL;
+        b->totals = ops ? ops->open(t->cluster) : NULL;
+        OA_TRY(oa_status(t->device->context));
     }
     return oa_status(t->device->context);
-}
-
-static enum oa_error open_rank_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *x)
-{
-    long each = t->leaves / t->size;
-    x->nodes = oa_alloc(t->device->context, (size_t)t->size * sizeof *x->nodes);
-    for (int r = 0; x->nodes && r < t->size; r++)
-        oa_tree_nodes_in(t->leaves, r * each, (r + 1) * each, &x->nodes[r]);
-    return oa_status(t->device->context);
-}
-
-static void open_exchange_views(struct oa_tree_sum *t, struct oa_tree_exchange *x, void *incoming,
-                                size_t incoming_bytes)
-{
-    struct oa_device *d = t->device;
-    size_t bytes = (size_t)t->count * d->numbers.real_size;
-    oa_view_open(&x->total, d, t->total, bytes, OA_VIEW_READ);
-    for (int i = 0; i < t->own.count - 1; i++)
-        oa_view_open(&x->sum[i], d, t->sum[i], bytes, OA_VIEW_READ);
-    oa_view_open(&x->incoming, d, incoming, incoming_bytes, 0);
 }
 
 enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange = oa_alloc(t->device->context, sizeof *x);
-    long used = 0;
+    struct oa_device *d = t->device;
+    long used = 0, each = t->leaves / t->size;
     if (!x)
         return OA_NO_MEMORY;
-    OA_TRY(open_rank_nodes(t, x));
+    x->nodes = oa_alloc(d->context, (size_t)t->size * sizeof *x->nodes);
+    for (int r = 0; x->nodes && r < t->size; r++)
+        oa_tree_nodes_in(t->leaves, r * each, (r + 1) * each, &x->nodes[r]);
+    OA_TRY(oa_status(d->context));
     OA_TRY(open_buckets(t, x));
-    size_t bytes = (size_t)incoming_size(t, x) * t->device->numbers.real_size;
-    void *incoming = oa_arena_take(&t->arena, bytes);
-    OA_TRY(oa_status(t->device->context));
+    size_t incoming_bytes = (size_t)incoming_size(t, x) * d->numbers.real_size;
+    void *incoming = oa_arena_take(&t->arena, incoming_bytes);
+    OA_TRY(oa_status(d->context));
     for (int i = 0; i < x->buckets; i++)
         place_shards(t, x, &x->bucket[i], incoming, &used);
-    open_exchange_views(t, x, incoming, bytes);
+    size_t bytes = (size_t)t->count * d->numbers.real_size;
+    oa_view_open(&x->total, d, t->total, bytes, OA_VIEW_READ);
+    for (int i = 0; i < t->own.count - 1; i++)
+        oa_view_open(&x->sum[i], d, t->sum[i], bytes, OA_VIEW_READ);
+    oa_view_open(&x->incoming, d, incoming, incoming_bytes, 0);
     return oa_tree_shards_open(t);
 }
 
@@ -127,35 +110,29 @@ static void fetch_part(const struct oa_tree_sum *t, const struct oa_view *v, con
                                  (char *)v->host + ((const char *)memory - (char *)v->memory));
 }
 
-/* The same place of an array in its view. */
-static void *place_in_view(const struct oa_view *v, const void *memory)
-{
-    return (char *)v->host + ((const char *)memory - (const char *)v->memory);
-}
-
-static void *sum_at(const struct oa_tree_sum *t, int i, long element)
-{
-    const struct oa_tree_exchange *x = t->exchange;
-    const struct oa_view *v = t->sum[i] == t->total ? &x->total : &x->sum[i];
-    return oa_real_at(t->device, v->host, element);
-}
-
 static void receive_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, int tag)
 {
     const struct oa_tree_exchange *x = t->exchange;
     for (int r = 0; r < t->size; r++)
-        for (int i = 0; r != t->rank && i < x->nodes[r].count; i++)
+        for (int i = 0; r != t->rank && i < x->nodes[r].count; i++) {
+            const char *part = b->shard[r * OA_TREE_SUMS + i];
             t->cluster->ops->receive(b->sums, r, tag,
-                                     place_in_view(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
+                                     (char *)x->incoming.host +
+                                         (part - (const char *)x->incoming.memory),
                                      oa_shard_bytes(t, b, t->rank));
+        }
 }
 
 static void send_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, int tag)
 {
+    const struct oa_tree_exchange *x = t->exchange;
     for (int r = 0; r < t->size; r++)
-        for (int i = 0; r != t->rank && i < t->own.count; i++)
-            t->cluster->ops->send(b->sums, r, tag, sum_at(t, i, oa_shard_begin(t, b, r)),
+        for (int i = 0; r != t->rank && i < t->own.count; i++) {
+            const struct oa_view *v = t->sum[i] == t->total ? &x->total : &x->sum[i];
+            t->cluster->ops->send(b->sums, r, tag,
+                                  oa_real_at(t->device, v->host, oa_shard_begin(t, b, r)),
                                   oa_shard_bytes(t, b, r));
+        }
 }
 
 /* The sum of a node that a rank has made, or of both children, which is left in the place of the
@@ -184,31 +161,17 @@ static void join_tree(const struct oa_tree_sum *t, const struct oa_bucket *b)
     fetch_part(t, &t->exchange->total, place, oa_shard_bytes(t, b, t->rank));
 }
 
-static void fetch_sums(const struct oa_tree_sum *t, const struct oa_bucket *b)
-{
-    const struct oa_tree_exchange *x = t->exchange;
-    size_t bytes = (size_t)(b->end - b->first) * t->device->numbers.real_size;
-    for (int i = 0; i < t->own.count; i++)
-        fetch_part(t, t->sum[i] == t->total ? &x->total : &x->sum[i],
-                   oa_real_at(t->device, t->sum[i], b->first), bytes);
-}
-
 /* ---- the life of a bucket ---- */
-
-static void join_bucket(struct oa_tree_sum *t, const struct oa_bucket *b)
-{
-    double began = oa_clock();
-    oa_view_store(&t->exchange->incoming);
-    join_tree(t, b);
-    t->exchange->joining += oa_clock() - began;
-}
 
 static void step_bucket(struct oa_tree_sum *t, int i)
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
     struct oa_bucket *b = &t->exchange->bucket[i];
     if (b->state == OA_BUCKET_SUMS && ops->arrived(b->sums)) {
-        join_bucket(t, b);
+        double began = oa_clock();
+        oa_view_store(&t->exchange->incoming);
+        join_tree(t, b);
+        t->exchange->joining += oa_clock() - began;
         if (!b->scattered)
             oa_shard_spread(t, b, t->exchange->total.host, 2 * i + 1);
         b->state = b->scattered ? OA_BUCKET_DONE : OA_BUCKET_TOTALS;
@@ -252,7 +215,11 @@ static void start_bucket(struct oa_tree_sum *t, int i)
     if (b->state != OA_BUCKET_MAKING)
         return;
     oa_tree_add_waiting(t, b->first, b->end);
-    fetch_sums(t, b);
+    const struct oa_tree_exchange *x = t->exchange;
+    size_t bytes = (size_t)(b->end - b->first) * t->device->numbers.real_size;
+    for (int k = 0; k < t->own.count; k++)
+        fetch_part(t, t->sum[k] == t->total ? &x->total : &x->sum[k],
+                   oa_real_at(t->device, t->sum[k], b->first), bytes);
     b->state = OA_BUCKET_SUMS;
     if (t->device->dry)
         join_tree(t, b);

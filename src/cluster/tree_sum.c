@@ -102,19 +102,12 @@ enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argum
 
 /* ---- opening ---- */
 
-static int levels_below(long leaves)
-{
-    int levels = 0;
-    for (; (1L << levels) < leaves; levels++)
-        ;
-    return levels;
-}
-
 static enum oa_error allocate_sums(struct oa_tree_sum *t)
 {
     int levels = 0;
     for (int i = 0; i < t->own.count; i++)
-        levels = (int)oa_max(levels, levels_below(t->own.end[i] - t->own.first[i]));
+        while ((1L << levels) < t->own.end[i] - t->own.first[i])
+            levels++;
     for (int i = 0; i < levels; i++)
         t->pending[i] = oa_arena_take(&t->arena, sum_bytes(t));
     for (int i = 0; i < t->own.count - 1; i++)

@@ -78,8 +78,8 @@ enum oa_error oa_tree_gather_runs(struct oa_tree_sum *t, double *runs);
 
 /* The buckets [first, end) of the array, in its order; alone there are none. */
 int oa_tree_bucket_count(const struct oa_tree_sum *t);
-/* While this rank's last leaf is made: as many, and of each may be said, once, that the leaf will
- * not change it any more. Else 0. */
+/* While this rank's last leaf is made: as many; each may be reported, once, as no longer changed
+ * by the leaf. Else 0. */
 int oa_tree_buckets(const struct oa_tree_sum *t);
 void oa_tree_bucket(const struct oa_tree_sum *t, int bucket, long *first, long *end);
 void oa_tree_bucket_ready(struct oa_tree_sum *t, int bucket);
