@@ -28,16 +28,6 @@ static enum oa_error check_alignment_layer(oa_context *c, const struct oa_layer_
                    g->mechanism->name);
 }
 
-static void average_heads(const double *map, long heads, struct oa_alignment *out)
-{
-    long count = out->targets * out->sources;
-    for (long i = 0; i < count; i++) {
-        out->weight[i] = 0;
-        for (long h = 0; h < heads; h++)
-            out->weight[i] += map[h * count + i] / (double)heads;
-    }
-}
-
 static enum oa_error weigh_alignment(oa_context *c, const struct oa_layer_view *v,
                                      struct oa_alignment *out)
 {
@@ -48,8 +38,11 @@ static enum oa_error weigh_alignment(oa_context *c, const struct oa_layer_view *
     double *map = oa_alloc(c, (size_t)heads * count * sizeof *map);
     out->weight = oa_alloc(c, count * sizeof *out->weight);
     enum oa_error e = map && out->weight ? oa_layer_weights(v->layer, &v->in, map) : OA_NO_MEMORY;
-    if (e == OA_OK)
-        average_heads(map, heads, out);
+    for (long i = 0, n = out->targets * out->sources; e == OA_OK && i < n; i++) {
+        out->weight[i] = 0;
+        for (long h = 0; h < heads; h++)
+            out->weight[i] += map[h * n + i] / (double)heads;
+    }
     oa_free(map);
     return e;
 }
@@ -74,16 +67,6 @@ void oa_alignment_close(struct oa_alignment *a)
 
 /* ---- links of words ---- */
 
-/* Adds up the weights of a target word with each word of the source. */
-static void sum_word_weights(const struct oa_alignment *a, const int32_t *target_word,
-                             const int32_t *source_word, int32_t word, double *sum)
-{
-    for (long t = 0; t < a->targets; t++)
-        for (long s = 0; target_word[t] == word && s < a->sources; s++)
-            if (source_word[s] >= 0)
-                sum[source_word[s]] += a->weight[t * a->sources + s];
-}
-
 static int32_t heaviest(double *sum, long count)
 {
     int32_t best = -1;
@@ -104,8 +87,11 @@ enum oa_error oa_alignment_link(const struct oa_alignment *a, const int32_t *tar
     double *sum = oa_alloc(a->context, ((size_t)a->sources + 1) * sizeof *sum);
     if (!sum)
         return OA_NO_MEMORY;
-    for (long w = 0; w < words; w++) {
-        sum_word_weights(a, target_word, source_word, (int32_t)w, sum);
+    for (long w = 0; w < words; w++) { /* the weights of word w with each word of the source */
+        for (long t = 0; t < a->targets; t++)
+            for (long s = 0; target_word[t] == (int32_t)w && s < a->sources; s++)
+                if (source_word[s] >= 0)
+                    sum[source_word[s]] += a->weight[t * a->sources + s];
         link[w] = heaviest(sum, a->sources);
     }
     oa_free(sum);

@@ -38,16 +38,16 @@ static bool has_empty_row(const struct fixing *f)
 /* The map of an attention without parameters. */
 static enum oa_error make_fixed_map(const struct fixing *f, const char *attention)
 {
-    struct oa_single_layer rig = { 0 };
+    struct oa_single_layer single = { 0 };
     struct oa_layer_shape shape = oa_equal_heads_shape(1, 1, f->shape->queries);
     struct oa_oracle in = { .queries = f->shape->queries,
                             .keys = f->shape->keys,
                             .length = f->shape->keys };
     shape.causal = f->shape->causal;
-    enum oa_error e = oa_single_layer_dry(f->c, attention, &shape, &rig);
+    enum oa_error e = oa_single_layer_dry(f->c, attention, &shape, &single);
     if (e == OA_OK)
-        e = oa_layer_weights(&rig.layer, &in, f->map);
-    oa_single_layer_close(&rig);
+        e = oa_layer_weights(&single.layer, &in, f->map);
+    oa_single_layer_close(&single);
     return e;
 }
 
@@ -88,15 +88,6 @@ static enum oa_error each_edge(const struct fixing *f, const struct oa_mechanism
     return OA_OK;
 }
 
-static void fill_uniform(const struct fixing *f)
-{
-    for (long i = 0; i < f->shape->queries; i++) {
-        long n = f->shape->causal ? i + 1 : f->shape->keys;
-        for (long j = 0; j < f->shape->keys; j++)
-            f->map[i * f->shape->keys + j] = j < n ? 1 / (double)n : 0;
-    }
-}
-
 static enum oa_error visit_fixed_maps(const struct fixing *f)
 {
     const struct oa_mechanism *pattern = oa_mechanism_find("pattern");
@@ -104,7 +95,11 @@ static enum oa_error visit_fixed_maps(const struct fixing *f)
     char kind[24];
     while (!f->shape->cross && next_word(&kinds, kind, sizeof kind))
         OA_TRY(each_edge(f, pattern, kind));
-    fill_uniform(f);
+    for (long i = 0; i < f->shape->queries; i++) {
+        long n = f->shape->causal ? i + 1 : f->shape->keys;
+        for (long j = 0; j < f->shape->keys; j++)
+            f->map[i * f->shape->keys + j] = j < n ? 1 / (double)n : 0;
+    }
     f->visit(f->argument, OA_UNIFORM_ATTENTION, f->map);
     return OA_OK;
 }

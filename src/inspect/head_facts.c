@@ -12,21 +12,6 @@ static double row_mass(const struct oa_head_map *m, long i)
     return sum;
 }
 
-struct row_facts {
-    double entropy, distance;
-};
-
-static struct row_facts measure_map_row(const struct oa_head_map *m, long i, double mass)
-{
-    struct row_facts f = { 0 };
-    for (long j = 0; j < m->keys; j++) {
-        double p = fabs(m->map[i * m->keys + j]) / mass;
-        f.entropy -= p > 0 ? p * log(p) : 0;
-        f.distance += p * (double)(i > j ? i - j : j - i);
-    }
-    return f;
-}
-
 void oa_head_measure(const struct oa_head_map *m, struct oa_head_facts *out)
 {
     double entropy = 0, distance = 0, most = 0;
@@ -35,9 +20,14 @@ void oa_head_measure(const struct oa_head_map *m, struct oa_head_facts *out)
         double mass = row_mass(m, i);
         if (mass == 0)
             continue;
-        struct row_facts f = measure_map_row(m, i, mass);
-        entropy += f.entropy;
-        distance += f.distance;
+        double row_entropy = 0, row_distance = 0;
+        for (long j = 0; j < m->keys; j++) {
+            double p = fabs(m->map[i * m->keys + j]) / mass;
+            row_entropy -= p > 0 ? p * log(p) : 0;
+            row_distance += p * (double)(i > j ? i - j : j - i);
+        }
+        entropy += row_entropy;
+        distance += row_distance;
         most += m->visible[i] > 1 ? log((double)m->visible[i]) : 0;
         rows++;
     }

@@ -36,19 +36,14 @@ static double *read_angles(struct watching *w, const struct oa_rotary *r, const 
     return out;
 }
 
-static struct oa_layer_view *new_view(struct watching *w)
-{
-    struct oa_inspection *i = w->what;
-    return i->layers < i->capacity ? &i->layer[i->layers++] : NULL;
-}
-
 static void watch_layer_input(void *argument, const struct oa_stack *s, const struct oa_layer *l,
                               const struct oa_layer_input *in, const oa_tensor *y)
 {
     struct watching *w = argument;
-    struct oa_layer_view *v = new_view(w);
-    if (!v)
+    struct oa_inspection *what = w->what;
+    if (what->layers == what->capacity)
         return;
+    struct oa_layer_view *v = &what->layer[what->layers++];
     *v = (struct oa_layer_view){
         .stack = s, .layer = l, .number = l->group[0].layer, .y = read_rows(w, y)
     };
@@ -87,16 +82,6 @@ static struct oa_head_map map_of(const struct oa_layer_view *v, long head)
                                  .queries = v->in.queries,
                                  .keys = v->in.keys,
                                  .visible = v->visible + head * v->in.queries };
-}
-
-static void count_visible(struct oa_layer_view *v, long head)
-{
-    for (long i = 0; i < v->in.queries; i++) {
-        long *n = &v->visible[head * v->in.queries + i];
-        *n = 0;
-        for (long j = 0; j < v->in.keys; j++)
-            *n += oa_view_visible(v, head, i, j);
-    }
 }
 
 struct comparing {
@@ -188,7 +173,12 @@ static enum oa_error weigh_heads(struct oa_inspection *what, struct oa_layer_vie
     for (long h = 0; h < H; h++) {
         struct oa_head_map m = map_of(v, h);
         v->head[h] = (struct oa_head_facts){ .covered = 0 };
-        count_visible(v, h);
+        for (long i = 0; i < v->in.queries; i++) {
+            long *n = &v->visible[h * v->in.queries + i];
+            *n = 0;
+            for (long j = 0; j < v->in.keys; j++)
+                *n += oa_view_visible(v, h, i, j);
+        }
         oa_head_measure(&m, &v->head[h]);
     }
     return check_maps_against_output(what, v);

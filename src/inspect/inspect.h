@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * inspect: the attention maps of a model on one text, and what they say of each head.
+ * inspect: the attention maps of a model on one text, and the facts of each head.
  *
  *     text → model, watched → each layer's input → the oracles → maps → numbers of heads, nearest
  * fixed patterns
@@ -17,7 +17,7 @@
 
 enum { OA_FIXED_NAME = 64 };
 
-/* What a map says. The mass of a row is |A_ij|/Σ_j |A_ij|, which of weights that are averages is
+/* Facts of a map. The mass of a row is |A_ij|/Σ_j |A_ij|, which of weights that are averages is
  * A_ij itself; rows without any weight have none and are left out of entropy and distance. */
 struct oa_head_facts {
     double entropy;       /* nats: the mean of −Σ_j p ln p over rows; NaN: no row has mass */
@@ -85,7 +85,7 @@ struct oa_inspection {
  * used up. Close also after an error. */
 enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                              const struct oa_sequences *source, struct oa_inspection *out);
-/* The same, with the maps, what they say, and the proof of them. */
+/* The same, with the maps, their facts and the proof of them. */
 enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                const struct oa_sequences *source, struct oa_inspection *out);
 void oa_inspection_close(struct oa_inspection *i);

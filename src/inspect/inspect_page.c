@@ -54,14 +54,6 @@ static void add_tokens(struct oa_text *out, const char *id, const struct oa_toke
 
 /* ---- head ---- */
 
-static long replaceable_heads(const struct oa_inspection *what)
-{
-    long count = 0;
-    for (int i = 0; i < what->layers; i++)
-        count += oa_replaceable_heads(&what->layer[i]);
-    return count;
-}
-
 static void add_scale(struct oa_text *out)
 {
     static const double marks[] = { 0, 0.01, 0.1, 0.25, 0.5, 1 };
@@ -97,8 +89,10 @@ static void add_inspection_header(struct oa_text *out, const struct oa_inspected
     add_inspection_fact(out, s->queries->count, "tokens");
     if (s->source)
         add_inspection_fact(out, s->source->count, "tokens of the source");
-    add_inspection_fact(out, replaceable_heads(what),
-                        "heads that a fixed attention covers to 80 % or more");
+    long replaceable = 0;
+    for (int i = 0; i < what->layers; i++)
+        replaceable += oa_replaceable_heads(&what->layer[i]);
+    add_inspection_fact(out, replaceable, "heads that a fixed attention covers to 80 % or more");
     oa_text_printf(out, "</ul>\n</header>\n<h2>The text</h2>\n");
     if (s->source)
         add_tokens(out, "source", s->source);

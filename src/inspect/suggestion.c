@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which attention could be tried instead: heads that a fixed one covers replaced by it. What a map
- * covers says nothing of how a model learns with it: that is what comparisons are for. */
+ * covers does not show how a model learns with it: comparisons do. */
 #include "inspect/inspect.h"
 
 #include <string.h>
@@ -8,13 +8,6 @@
 static void own_attention(const struct oa_layer_view *v, long head, struct oa_text *out)
 {
     oa_atom_print(oa_view_group(v, head)->atom, out);
-}
-
-/* In this mode there is such an attention. */
-static bool can_stand_here(const struct oa_layer_view *v, const char *attention)
-{
-    bool uniform = strcmp(attention, OA_UNIFORM_ATTENTION) == 0;
-    return !v->layer->shape.cross || (uniform && oa_mechanism_find("random")->can & OA_CAN_CROSS);
 }
 
 bool oa_head_replaceable(const struct oa_layer_view *v, long head)
@@ -25,7 +18,10 @@ bool oa_head_replaceable(const struct oa_layer_view *v, long head)
     own_attention(v, head, &own);
     bool other = own.s && strcmp(own.s, f->nearest) != 0;
     oa_text_free(&own);
-    return other && f->nearest[0] && f->covered >= OA_REPLACEABLE && can_stand_here(v, f->nearest);
+    if (!other || !f->nearest[0] || f->covered < OA_REPLACEABLE)
+        return false;
+    return !v->layer->shape.cross || (strcmp(f->nearest, OA_UNIFORM_ATTENTION) == 0 &&
+                                      oa_mechanism_find("random")->can & OA_CAN_CROSS);
 }
 
 long oa_replaceable_heads(const struct oa_layer_view *v)
