@@ -197,14 +197,6 @@ static void draw_y(struct oa_svg *g, const struct oa_axis *y)
     }
 }
 
-/* Around its tick, or as near to that as the edges of the picture leave room. */
-static void draw_below(struct oa_svg *g, double tick, const char *label)
-{
-    double half = label_width(label) / 2;
-    oa_svg_text(g, fmin(fmax(tick, half), g->width - half), g->bottom + 16, "middle", "tick",
-                label);
-}
-
 static void draw_x(struct oa_svg *g, const struct oa_axis *x)
 {
     double ticks[OA_TICKS];
@@ -214,7 +206,9 @@ static void draw_x(struct oa_svg *g, const struct oa_axis *x)
         double at = oa_axis_at(x, ticks[i]);
         oa_text_printf(g->out, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>", at, g->bottom);
         oa_axis_label(x, ticks, n, i, label);
-        draw_below(g, at, label);
+        double half = label_width(label) / 2;
+        oa_svg_text(g, fmin(fmax(at, half), g->width - half), g->bottom + 16, "middle", "tick",
+                    label);
     }
 }
 

@@ -63,15 +63,6 @@ static void dot_chart_lay_out(const struct oa_dot_chart *c, bool narrow, struct 
     g->right = narrow ? g->width - 10 : g->width - notes - 24;
 }
 
-static void draw_threshold(struct oa_svg *g, const struct oa_dot_chart *c, const struct oa_axis *x)
-{
-    double at = oa_axis_at(x, c->line);
-    const char *anchor = at > (g->left + g->right) / 2 ? "end" : "start";
-    oa_text_printf(g->out, "<path class=\"edge\" d=\"M%.1f %.1fV%.1f\"/>\n", at, g->top, g->bottom);
-    if (c->line_name)
-        oa_svg_text(g, at, g->top - 12, anchor, "note", c->line_name);
-}
-
 void oa_svg_dots(const struct oa_dot_chart *c, struct oa_text *out)
 {
     struct oa_svg g = { .out = out, .width = c->width ? c->width : 960 };
@@ -82,8 +73,14 @@ void oa_svg_dots(const struct oa_dot_chart *c, struct oa_text *out)
     x.to = g.right;
     oa_svg_begin(&g, c->title, c->description, false);
     oa_svg_axes(&g, &x, NULL, c->x_label, NULL);
-    if (isfinite(c->line))
-        draw_threshold(&g, c, &x);
+    if (isfinite(c->line)) {
+        double at = oa_axis_at(&x, c->line);
+        const char *anchor = at > (g.left + g.right) / 2 ? "end" : "start";
+        oa_text_printf(g.out, "<path class=\"edge\" d=\"M%.1f %.1fV%.1f\"/>\n", at, g.top,
+                       g.bottom);
+        if (c->line_name)
+            oa_svg_text(&g, at, g.top - 12, anchor, "note", c->line_name);
+    }
     for (int i = 0; i < c->count; i++) {
         const struct oa_dot_row *r = &c->rows[i];
         double top = g.top + i * (narrow ? TALL_ROW : ROW);

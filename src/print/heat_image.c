@@ -55,17 +55,6 @@ static void add_chunk(struct oa_text *png, const char *type, const void *data, s
     oa_text_add(png, (const char *)number, 4);
 }
 
-static void add_palette(struct oa_text *png)
-{
-    unsigned char rgb[256 * 3] = { 0 }, alpha[256];
-    for (int i = 0; i < CLEAR; i++)
-        oa_heat_color(i / (CLEAR - 1.0), rgb + 3 * i);
-    memset(alpha, 255, sizeof alpha);
-    alpha[CLEAR] = 0;
-    add_chunk(png, "PLTE", rgb, sizeof rgb);
-    add_chunk(png, "tRNS", alpha, sizeof alpha);
-}
-
 /* Every row begins with the number of its filter: none. */
 static void add_pixels(struct oa_text *png, const struct oa_heat *h)
 {
@@ -94,7 +83,13 @@ void oa_heat_png(const struct oa_heat *h, struct oa_text *out)
     big_endian(head + 4, (unsigned long)h->rows);
     oa_text_add(out, "\x89PNG\r\n\x1a\n", 8);
     add_chunk(out, "IHDR", head, sizeof head);
-    add_palette(out);
+    unsigned char rgb[256 * 3] = { 0 }, alpha[256];
+    for (int i = 0; i < CLEAR; i++)
+        oa_heat_color(i / (CLEAR - 1.0), rgb + 3 * i);
+    memset(alpha, 255, sizeof alpha);
+    alpha[CLEAR] = 0;
+    add_chunk(out, "PLTE", rgb, sizeof rgb);
+    add_chunk(out, "tRNS", alpha, sizeof alpha);
     add_pixels(out, h);
     add_chunk(out, "IEND", "", 0);
 }

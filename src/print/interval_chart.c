@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A forest plot: one row for each value, its interval as a bar, a line at 0. The range
- * follows the middle of the field; a bar that leaves it ends in an arrow, and its numbers stand in
+ * follows the middle of the field; a bar that leaves it ends in an arrow, and its numbers are in
  * the note. */
 #include "print/svg.h"
 
@@ -75,7 +75,7 @@ static void interval_chart_draw_bar(struct oa_svg *g, const struct oa_span *s,
     oa_text_printf(g->out, "\n");
 }
 
-/* A band behind the intervals; its edges are dashed where they do not run through names. */
+/* A band below the intervals; its edges are dashed where they do not run through names. */
 static void draw_margin(struct oa_svg *g, const struct oa_axis *x, double margin, bool edges)
 {
     double left = oa_axis_at(x, -margin), right = oa_axis_at(x, margin);

@@ -39,19 +39,14 @@ static void line_chart_ranges(const struct oa_line_chart *c, struct oa_axis *x, 
     oa_axis_pad(y, 0.03);
 }
 
-static double widest_name(const struct oa_line_chart *c)
+static void line_chart_lay_out(const struct oa_line_chart *c, struct oa_svg *g, struct oa_axis *x,
+                               struct oa_axis *y)
 {
     double widest = 0;
     for (int s = 0; s < c->count; s++)
         if (c->series[s].name)
             widest = fmax(widest, oa_svg_name_width(c->series[s].name));
-    return widest;
-}
-
-static void line_chart_lay_out(const struct oa_line_chart *c, struct oa_svg *g, struct oa_axis *x,
-                               struct oa_axis *y)
-{
-    double names = g->width >= LABELS_FROM && c->count ? widest_name(c) + 16 : 14;
+    double names = g->width >= LABELS_FROM && c->count ? widest + 16 : 14;
     g->top = 34;
     g->bottom = g->height - 46;
     g->left = fmax(28, oa_axis_label_width(y, 8) + 8);
@@ -64,21 +59,10 @@ static void line_chart_lay_out(const struct oa_line_chart *c, struct oa_svg *g, 
 
 /* ---- lines ---- */
 
-static void add_tip(struct oa_svg *g, const struct oa_line_chart *c, const struct oa_series *s,
-                    int i)
-{
-    char x[OA_NUMBER], y[OA_NUMBER];
-    oa_html_text(g->out, s->name);
-    oa_text_printf(g->out, "\n");
-    oa_html_text(g->out, c->x_label);
-    oa_text_printf(g->out, ": %s\n", oa_number(x, s->x[i], 4));
-    oa_html_text(g->out, c->y_label);
-    oa_text_printf(g->out, ": %s", oa_number(y, s->y[i], 5));
-}
-
 static void draw_marks(struct oa_svg *g, const struct oa_line_chart *c, const struct oa_series *s,
                        const struct oa_axis *x, const struct oa_axis *y)
 {
+    char number[OA_NUMBER];
     for (int i = 0; i < s->count; i++) {
         if (!line_chart_drawable(c, s->x[i], s->y[i]) || s->y[i] > y->high)
             continue;
@@ -88,8 +72,12 @@ static void draw_marks(struct oa_svg *g, const struct oa_line_chart *c, const st
             oa_axis_at(y, s->y[i]), s->dots ? 3 : 7);
         if (s->name) {
             oa_text_printf(g->out, " data-tip=\"");
-            add_tip(g, c, s, i);
-            oa_text_printf(g->out, "\"");
+            oa_html_text(g->out, s->name);
+            oa_text_printf(g->out, "\n");
+            oa_html_text(g->out, c->x_label);
+            oa_text_printf(g->out, ": %s\n", oa_number(number, s->x[i], 4));
+            oa_html_text(g->out, c->y_label);
+            oa_text_printf(g->out, ": %s\"", oa_number(number, s->y[i], 5));
         }
         oa_text_printf(g->out, "/>");
     }
@@ -112,7 +100,7 @@ static void draw_line(struct oa_svg *g, const struct oa_line_chart *c, const str
     oa_text_printf(g->out, "\"/>\n");
 }
 
-/* Ends of a band that are not finite are far away: what lies beyond the plot is cut off. */
+/* Ends of a band that are not finite are far away: what is beyond the plot is cut off. */
 static double edge(const struct oa_svg *g, const struct oa_axis *y, double value)
 {
     double at = isfinite(value) ? oa_axis_at(y, value) : value > 0 ? g->top - 9 : g->bottom + 9;
@@ -130,13 +118,6 @@ static void draw_band(struct oa_svg *g, const struct oa_series *s, const struct 
     for (int i = s->count - 1; i >= 0; i--)
         oa_text_printf(g->out, " %.1f %.1f", oa_axis_at(x, s->x[i]), edge(g, y, s->low[i]));
     oa_text_printf(g->out, "z\"/>\n");
-}
-
-static void draw_levels(struct oa_svg *g, const struct oa_line_chart *c, const struct oa_axis *y)
-{
-    for (int i = 0; i < c->level_count; i++)
-        oa_text_printf(g->out, "<path class=\"front\" d=\"M%.1f %.1fH%.1f\"/>\n", g->left,
-                       oa_axis_at(y, c->levels[i]), g->right);
 }
 
 /* ---- names at the ends ---- */
@@ -228,7 +209,9 @@ void oa_svg_lines(const struct oa_line_chart *c, struct oa_text *out)
     for (int s = 0; s < c->count; s++)
         if (c->series[s].low)
             draw_band(&g, &c->series[s], &x, &y);
-    draw_levels(&g, c, &y);
+    for (int i = 0; i < c->level_count; i++)
+        oa_text_printf(g.out, "<path class=\"front\" d=\"M%.1f %.1fH%.1f\"/>\n", g.left,
+                       oa_axis_at(&y, c->levels[i]), g.right);
     for (int faint = 1; faint >= 0; faint--)
         for (int s = 0; s < c->count; s++)
             if (c->series[s].faint == (faint == 1) && !c->series[s].loose)

@@ -42,7 +42,7 @@ char *oa_number(char *out, double x, int digits)
     return print(out, "%.*f", decimals(x, digits), x);
 }
 
-/* Of a number of more than nine digits the decimals say nothing, and hundreds of digits would fit
+/* Decimals of a number of more than nine digits have no use, and hundreds of digits would fit
  * no cell. */
 static char *fixed(char *out, double x, int decimals_shown)
 {

@@ -71,7 +71,7 @@ static bool point_chart_drawable(const struct oa_point_chart *c, int i)
 
 /* ---- front ---- */
 
-/* A point on the front may lie beyond another one by as little as intervals leave open: no corner
+/* A point on the front may be beyond another one by as little as intervals leave open: no corner
  * of the line. */
 static bool is_corner(const struct oa_point_chart *c, int i)
 {
@@ -200,16 +200,6 @@ static void place_all(const struct oa_svg *g, const struct oa_point_chart *c,
                 place_name(g, c, all, i);
 }
 
-static void tie_name(struct oa_svg *g, const struct oa_point *p, const struct placed *at)
-{
-    double x = fmin(fmax(at->x, at->name.left), at->name.right);
-    double y = fmin(fmax(at->y, at->name.top + 2), at->name.bottom - 2);
-    if (hypot(x - at->x, y - at->y) > RADIUS + 12)
-        oa_text_printf(g->out,
-                       "<path class=\"tie c%d\" data-series=\"%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>",
-                       p->color % OA_COLORS, p->color, at->x, at->y, x, y);
-}
-
 /* ---- drawing ---- */
 
 static void draw_point(struct oa_svg *g, const struct oa_point_chart *c, const struct oa_point *p,
@@ -250,8 +240,15 @@ static void draw_all(struct oa_svg *g, const struct oa_point_chart *c, const str
 {
     draw_front(g, c, all);
     for (int i = 0; i < c->count; i++)
-        if (point_chart_drawable(c, i) && all[i].named)
-            tie_name(g, &c->points[i], &all[i]);
+        if (point_chart_drawable(c, i) && all[i].named) {
+            double x = fmin(fmax(all[i].x, all[i].name.left), all[i].name.right);
+            double y = fmin(fmax(all[i].y, all[i].name.top + 2), all[i].name.bottom - 2);
+            if (hypot(x - all[i].x, y - all[i].y) > RADIUS + 12)
+                oa_text_printf(
+                    g->out,
+                    "<path class=\"tie c%d\" data-series=\"%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>",
+                    c->points[i].color % OA_COLORS, c->points[i].color, all[i].x, all[i].y, x, y);
+        }
     for (int i = 0; i < c->count; i++)
         if (point_chart_drawable(c, i))
             draw_point(g, c, &c->points[i], &all[i]);

@@ -74,7 +74,7 @@ void oa_text_add_short(struct oa_text *out, const char *utf8, int width);
 /* ---- JSON (json_text.c) ---- */
 
 /* Keys in the order they were added, two blanks a level, arrays of numbers on one line, the
- * shortest decimal of each number that reads back as the same double; a line end behind it. NULL is
+ * shortest decimal of each number that reads back as the same double; a line end after it. NULL is
  * memory that was not there. */
 void oa_json_text(const json_t *value, struct oa_text *out);
 void oa_json_line_text(const json_t *value, struct oa_text *out); /* the same on one line */
@@ -88,7 +88,7 @@ json_t *oa_json_string(const char *text);
     8 /* a colour-blind safe palette; series beyond it repeat the colours with another dash */
 
 struct oa_series {
-    const char *name; /* NULL: no label (e.g. the single seeds behind a mean) */
+    const char *name; /* NULL: no label (e.g. the single seeds of a mean) */
     const double *x, *y;
     const double *low, *high; /* a band around the line; NULL: none */
     int count;                /* points; those that are not finite are left out */
@@ -131,7 +131,7 @@ void oa_svg_points(const struct oa_point_chart *chart, struct oa_text *out);
 
 struct oa_span {
     const char *name, *note,
-        *verdict;           /* note and verdict stand at the right; a narrow chart has no notes */
+        *verdict;           /* note and verdict are at the right; a narrow chart has no notes */
     double mean, low, high; /* the ends NaN: only the mean is drawn */
     int color;
 };

@@ -56,15 +56,10 @@ void oa_svg_text(struct oa_svg *g, double x, double y, const char *anchor, const
     oa_text_printf(g->out, "</text>\n");
 }
 
-static int name_columns(const char *name)
-{
-    int width = oa_text_width(name);
-    return width < OA_SVG_NAME_WIDTH ? width : OA_SVG_NAME_WIDTH;
-}
-
 double oa_svg_name_width(const char *name)
 {
-    return OA_SVG_NAME_ADVANCE * name_columns(name);
+    int columns = oa_text_width(name);
+    return OA_SVG_NAME_ADVANCE * (columns < OA_SVG_NAME_WIDTH ? columns : OA_SVG_NAME_WIDTH);
 }
 
 void oa_svg_name(struct oa_svg *g, double x, double y, const char *anchor, const char *name,

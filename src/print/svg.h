@@ -23,12 +23,11 @@ struct oa_svg {
 };
 void oa_svg_begin(struct oa_svg *g, const char *title, const char *description, bool standalone);
 void oa_svg_end(struct oa_svg *g);
-extern const char oa_chart_css[]; /* chart.css, embedded by the build */
-void oa_svg_clip_begin(
-    struct oa_svg *g); /* until clip_end only what lies in the plot area is seen */
+extern const char oa_chart_css[];         /* chart.css, embedded by the build */
+void oa_svg_clip_begin(struct oa_svg *g); /* until clip_end only what is in the plot area is seen */
 void oa_svg_clip_end(struct oa_svg *g);
 const char *
-oa_svg_dash(int color); /* class of the dash that tells repeated colours apart: "", " d1" … */
+oa_svg_dash(int color); /* class of the dash that distinguishes repeated colours: "", " d1" … */
 /* anchor: "start", "middle" or "end"; y is the middle of the letters. */
 void oa_svg_text(struct oa_svg *g, double x, double y, const char *anchor, const char *class,
                  const char *text);
