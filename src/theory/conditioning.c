@@ -99,15 +99,6 @@ static void add_square_condition(struct oa_theory_results *t)
 enum { SHARES = 9, STEPS = 60 };
 static const double top_share = 0.8;
 
-static void add_condition_curve(struct oa_theory_results *t, struct oa_plot *p)
-{
-    struct oa_curve *c = oa_plot_curve(t, p, "closed form", 7, STEPS);
-    for (int i = 0; c && i < STEPS; i++) {
-        c->x[i] = 0.01 + (top_share - 0.01) * i / (STEPS - 1);
-        c->y[i] = oa_law_gaussian_condition(1, c->x[i]);
-    }
-}
-
 /* Condition numbers depend on k/d alone, so a moderate d is enough. */
 static void add_condition_points(struct oa_theory_results *t, struct oa_plot *p,
                                  enum oa_projection kind, int color)
@@ -142,7 +133,11 @@ static void plot_condition(struct oa_theory_results *t)
                .x_label = "share of the width, k/d",
                .y_label = "condition number",
                .y_log = true });
-    add_condition_curve(t, p);
+    struct oa_curve *c = oa_plot_curve(t, p, "closed form", 7, STEPS);
+    for (int i = 0; c && i < STEPS; i++) {
+        c->x[i] = 0.01 + (top_share - 0.01) * i / (STEPS - 1);
+        c->y[i] = oa_law_gaussian_condition(1, c->x[i]);
+    }
     add_condition_points(t, p, OA_PROJECTION_GAUSSIAN, 1);
     add_condition_points(t, p, OA_PROJECTION_HAAR, 0);
 }

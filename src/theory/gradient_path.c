@@ -167,14 +167,6 @@ static void measure_gradient_path(const struct oa_draw *w, double *out)
     }
 }
 
-static void add_gradient_path(struct oa_theory_results *t, const double *v)
-{
-    double ratios[PATH_DRAWS];
-    for (int i = 0; i < PATH_DRAWS; i++) /* deviation 1 (s = 1) against 1/16 */
-        ratios[i] = v[0 * PATH_DRAWS + i] / v[4 * PATH_DRAWS + i];
-    oa_theory_found(t, "gradient-path", NAN, oa_measured_of(ratios, PATH_DRAWS));
-}
-
 static void add_path_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
                            int color, const double *v)
 {
@@ -221,7 +213,10 @@ void oa_measure_gradients(struct oa_theory_results *t)
                               .measure = measure_gradient_path };
     add_projected_gradient(t);
     if (oa_draws_run(t->context, &draws, v) == OA_OK) {
-        add_gradient_path(t, v);
+        double ratios[PATH_DRAWS];
+        for (int i = 0; i < PATH_DRAWS; i++) /* deviation 1 (s = 1) against 1/16 */
+            ratios[i] = v[0 * PATH_DRAWS + i] / v[4 * PATH_DRAWS + i];
+        oa_theory_found(t, "gradient-path", NAN, oa_measured_of(ratios, PATH_DRAWS));
         plot_gradient_path(t, v);
     }
 }

@@ -151,7 +151,7 @@ static void plot_overlap(struct oa_theory_results *t, const struct oa_vectors *p
         t, &(struct oa_plot){ .part = OA_PART_HEADS,
                               .name = "overlap",
                               .title = "Overlap of two heads",
-                              .caption = "tr(P_h P_g)/k, the share of a head's subspace that lies "
+                              .caption = "tr(P_h P_g)/k, the share of a head's subspace that is "
                                          "in another's, for models with 2, 4, 8 … heads. "
                                          "Independent heads (haar) overlap like random subspaces, "
                                          "slices of one matrix do not overlap.",

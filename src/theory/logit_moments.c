@@ -91,16 +91,6 @@ static void add_untied_logits(struct oa_theory_results *t, const double *v)
                     (struct oa_measured){ d / k * spread.mean, d / k * spread.error });
 }
 
-static void add_tied_logits(struct oa_theory_results *t, const double *v)
-{
-    double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
-    struct oa_measured mean = oa_measured_of(v + TIED * DRAWS, DRAWS);
-    struct oa_theory_finding f = oa_theory_proposition("tied-mean", sqrt(k), mean);
-    f.claim = self;
-    snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
-    oa_theory_add(t, &f);
-}
-
 /* ---- shares of a trained form ---- */
 
 /* B = A Cᵀ with Gaussian A, C [d, k], like a product of two trained projections. */
@@ -216,7 +206,12 @@ void oa_measure_logits(struct oa_theory_results *t)
     double *v = oa_alloc(t->context, STATISTICS * DRAWS * sizeof *v);
     if (v && draw_logits(t, 1, &self, DRAWS, v) == OA_OK) {
         add_untied_logits(t, v);
-        add_tied_logits(t, v);
+        double tied = (double)t->d / sqrt((double)t->k);
+        struct oa_measured mean = oa_measured_of(v + TIED * DRAWS, DRAWS);
+        struct oa_theory_finding f = oa_theory_proposition("tied-mean", sqrt((double)t->k), mean);
+        f.claim = tied;
+        snprintf(f.claimed, sizeof f.claimed, "%.4g", tied);
+        oa_theory_add(t, &f);
         add_captured_shares(t);
         plot_logits(t);
     }
