@@ -36,15 +36,6 @@ bool oa_data_name_known(const char *name)
     return false;
 }
 
-static enum oa_error begin_data_file(oa_context *c, const char *folder, struct oa_data_file *f)
-{
-    f->digest = oa_digest_begin(c);
-    oa_text_printf(&f->path, "%s/%s", folder, f->name);
-    OA_TRY(oa_status(c));
-    f->open = true; /* also after a failure: ending it then frees what it has */
-    return oa_new_file_open(&f->file, c, f->path.s);
-}
-
 enum oa_error oa_data_files_begin(oa_context *c, const char *folder, enum oa_synthetic_form form,
                                   enum oa_synthetic_part part, struct oa_data_files *out)
 {
@@ -58,9 +49,16 @@ enum oa_error oa_data_files_begin(oa_context *c, const char *folder, enum oa_syn
         name_file(f->name, form, (int)part, i);
         oa_text_add(&f->pending, layouts[form][i].head, strlen(layouts[form][i].head));
     }
-    for (int i = 0; i < OA_FILES_OF_PART; i++)
-        if (out->file[i].line)
-            OA_TRY(begin_data_file(c, folder, &out->file[i]));
+    for (int i = 0; i < OA_FILES_OF_PART; i++) {
+        struct oa_data_file *f = &out->file[i];
+        if (!f->line)
+            continue;
+        f->digest = oa_digest_begin(c);
+        oa_text_printf(&f->path, "%s/%s", folder, f->name);
+        OA_TRY(oa_status(c));
+        f->open = true; /* also after a failure: ending it then frees what it has */
+        OA_TRY(oa_new_file_open(&f->file, c, f->path.s));
+    }
     return OA_OK;
 }
 

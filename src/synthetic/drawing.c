@@ -17,16 +17,6 @@ struct seen_inputs {
     uint64_t mask;  /* places - 1 */
 };
 
-static enum oa_error seen_open(oa_context *c, long most, struct seen_inputs *out)
-{
-    uint64_t places = 16;
-    while (places < 2 * (uint64_t)most)
-        places *= 2;
-    *out =
-        (struct seen_inputs){ .mark = oa_alloc(c, places * sizeof *out->mark), .mask = places - 1 };
-    return out->mark ? OA_OK : OA_NO_MEMORY;
-}
-
 /* FNV-1a, and the finaliser of splitmix64, since the low bits choose the place. */
 static uint64_t hash_input(const char *input, size_t length)
 {
@@ -86,7 +76,13 @@ enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *pla
         return OA_NO_MEMORY;
     for (int i = 0; i < BLOCK; i++)
         d->slot[i].example.room = d->room + (size_t)i * room;
-    return seen_open(c, plan->examples[0] + plan->examples[1] + plan->examples[2], &d->seen);
+    long most = plan->examples[0] + plan->examples[1] + plan->examples[2];
+    uint64_t places = 16;
+    while (places < 2 * (uint64_t)most)
+        places *= 2;
+    d->seen.mark = oa_alloc(c, places * sizeof *d->seen.mark);
+    d->seen.mask = places - 1;
+    return d->seen.mark ? OA_OK : OA_NO_MEMORY;
 }
 
 void oa_drawing_close(struct oa_drawing *d)
