@@ -233,11 +233,6 @@ static enum oa_error observe_file(struct event_reader *r, const struct run_folde
 
 /* ---- folders ---- */
 
-static bool is_event_file(const char *name)
-{
-    return strstr(name, "tfevents") != NULL;
-}
-
 static bool is_part_of_run(const char *name)
 {
     static const char *const parts[] = { "train", "validation", "valid", "val",
@@ -292,7 +287,7 @@ static enum oa_error observe_folder(struct event_reader *r, const char *folder, 
         if (S_ISDIR(about.st_mode) && depth < 16) {
             snprintf(inner, sizeof inner, "%.1500s%s%.255s", name, *name ? "/" : "", entry);
             e = observe_folder(r, path, inner, depth + 1);
-        } else if (is_event_file(entry)) {
+        } else if (strstr(entry, "tfevents")) {
             snprintf(room, sizeof room, "%.1500s", *name ? name : "run");
             struct run_folder run = run_of_folder(room);
             e = observe_file(r, &run, path);

@@ -10,16 +10,12 @@
 
 enum { MOST_NAMED = 100 };
 
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 static bool is_event_path(const char *path)
 {
+    struct stat about;
     const char *slash = strrchr(path, '/');
-    return is_folder(path) || strstr(slash ? slash + 1 : path, "tfevents") != NULL;
+    return (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) ||
+           strstr(slash ? slash + 1 : path, "tfevents") != NULL;
 }
 
 /* By the first character: a table begins with a name. */

@@ -331,13 +331,6 @@ static int place_of(const struct observed *d, size_t run)
     return (int)(run - first);
 }
 
-static uint64_t seed_number(const struct observed *d, size_t run, int place)
-{
-    uint64_t number;
-    bool known = d->labelled && parse_seed(label_at(&d->from->seeds, d->run[run].seed), &number);
-    return known ? number : (uint64_t)place + 1;
-}
-
 static enum oa_error make_entries(const struct observed *d, struct oa_comparison *out)
 {
     const struct oa_observations *o = d->from;
@@ -363,7 +356,9 @@ static enum oa_error fill_entries(const struct observed *d, bool higher, struct 
 {
     for (size_t i = 0; i < d->runs; i++) {
         int place = place_of(d, i);
-        uint64_t seed = seed_number(d, i, place);
+        uint64_t seed;
+        if (!d->labelled || !parse_seed(label_at(&d->from->seeds, d->run[i].seed), &seed))
+            seed = (uint64_t)place + 1;
         struct oa_run *run = &out->entries[d->run[i].system].runs[place];
         if (d->paired)
             for (int e = 0; e < out->count; e++)
@@ -414,10 +409,10 @@ static int decimals_of(const struct oa_comparison *k)
 
 static enum oa_error find_direction(const struct oa_observations *o, bool *higher)
 {
-    int told = oa_metric_direction(o->metric);
+    int by_name = oa_metric_direction(o->metric);
     *higher = o->request->direction == OA_IMPORT_HIGHER ||
-              (o->request->direction == OA_IMPORT_BY_NAME && told > 0);
-    if (o->request->direction != OA_IMPORT_BY_NAME || told)
+              (o->request->direction == OA_IMPORT_BY_NAME && by_name > 0);
+    if (o->request->direction != OA_IMPORT_BY_NAME || by_name)
         return OA_OK;
     return oa_fail(o->context, OA_ARGUMENT,
                    "is a lower or a higher %s better? Its name does not tell; give --lower or "

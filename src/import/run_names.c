@@ -82,15 +82,6 @@ static bool each_has_one_run(const struct oa_observations *o)
     return o->count && (steps || o->count == (size_t)o->systems.count);
 }
 
-static enum oa_error refuse_names(struct oa_observations *o, const char *without)
-{
-    return oa_fail(
-        o->context, OA_ARGUMENT,
-        "the run name '%s' does not end in a seed, as 'name-seed1' does, so system and "
-        "seed cannot be distinguished; name runs so, or give a column of seeds with --seed",
-        without);
-}
-
 /* Where all names have a seed before a version, which then tells no runs apart. */
 static enum oa_error drop_versions(struct oa_observations *o)
 {
@@ -131,8 +122,14 @@ enum oa_error oa_split_runs(struct oa_observations *o)
             split++;
         else
             unsplit = system_name(o, i);
+    if (unsplit && split)
+        return oa_fail(o->context, OA_ARGUMENT,
+                       "the run name '%s' does not end in a seed, as 'name-seed1' does, so system "
+                       "and seed cannot be distinguished; name runs so, or give a column of seeds "
+                       "with --seed",
+                       unsplit);
     if (unsplit)
-        return split ? refuse_names(o, unsplit) : OA_OK;
+        return OA_OK;
     struct oa_words runs = o->systems;
     oa_words_init(&o->systems, o->context);
     for (size_t i = 0; i < o->count && oa_status(o->context) == OA_OK; i++) {

@@ -322,14 +322,6 @@ static enum oa_error observe_wide(struct oa_observations *o, const struct oa_she
 
 /* ---- all of it ---- */
 
-/* The name of a file without folder and ending. */
-static void add_file_name(const char *path, struct oa_text *out)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-               *dot = strchr(name, '.');
-    oa_text_add(out, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
-}
-
 static enum oa_error observe_long(struct oa_observations *o, const struct oa_sheet *s, int path,
                                   struct columns *k)
 {
@@ -337,7 +329,9 @@ static enum oa_error observe_long(struct oa_observations *o, const struct oa_she
     OA_TRY(find_metric(s, o->request->metric, k));
     OA_TRY(oa_observe_metric(o, oa_sheet_name(s, k->metric)));
     oa_text_init(&file, s->context);
-    add_file_name(s->path, &file);
+    const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path,
+               *dot = strchr(base, '.'); /* the system is the name of the file */
+    oa_text_add(&file, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
     enum oa_error e = file.s ? observe_rows(o, s, path, k, file.s, false) : OA_NO_MEMORY;
     oa_text_free(&file);
     return e;
