@@ -77,15 +77,6 @@ static void add_tensor_result(struct attend_results *r, const char *name, int di
         oa_acts_download(d, (long)(out->bytes / oa_type_size(out->type)), values, host);
 }
 
-static void free_attend_results(struct attend_results *r)
-{
-    for (int i = 0; i < r->count; i++) {
-        oa_free(r->array[i].name);
-        oa_free((void *)(uintptr_t)r->array[i].data);
-    }
-    oa_free(r->array);
-}
-
 /* ---- token by token ---- */
 
 /* A view of `count` rows of a tensor; NULL without one. */
@@ -298,7 +289,11 @@ enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o)
     struct attend_results r = { .a = &a };
     oa_arena_init(&a.arena, c, false);
     enum oa_error e = write_attention(&a, &r);
-    free_attend_results(&r);
+    for (int i = 0; i < r.count; i++) {
+        oa_free(r.array[i].name);
+        oa_free((void *)(uintptr_t)r.array[i].data);
+    }
+    oa_free(r.array);
     oa_single_layer_close(&a.single);
     oa_tensors_close(a.file);
     oa_arena_free(&a.arena);

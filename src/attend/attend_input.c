@@ -29,17 +29,6 @@ long oa_attend_query_length(const struct oa_attend_run *a, long b)
 
 /* ---- shapes ---- */
 
-static enum oa_error check_input_type(const struct oa_attend_run *a, const struct oa_array *t,
-                                      bool integers)
-{
-    bool is_integer = t->type == OA_I32 || t->type == OA_I64;
-    bool is_real = t->type == OA_F32 || t->type == OA_F64 || t->type == OA_BF16;
-    if (integers ? is_integer : is_real)
-        return OA_OK;
-    return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected %s", a->options->in,
-                   t->name, oa_type_name(t->type), integers ? "I32" : "F32, F64 or BF16");
-}
-
 void oa_attend_print_sizes(int dims, const long *dim, char *out, size_t size)
 {
     size_t n = 0;
@@ -58,7 +47,12 @@ static enum oa_error find_input(const struct oa_attend_run *a, const char *name,
     *out = t;
     if (!t)
         return OA_OK;
-    OA_TRY(check_input_type(a, t, integers));
+    bool is_integer = t->type == OA_I32 || t->type == OA_I64;
+    bool is_real = t->type == OA_F32 || t->type == OA_F64 || t->type == OA_BF16;
+    if (!(integers ? is_integer : is_real))
+        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected %s",
+                       a->options->in, t->name, oa_type_name(t->type),
+                       integers ? "I32" : "F32, F64 or BF16");
     bool fits = t->dims == dims;
     for (int i = 0; fits && i < dims; i++)
         fits = dim[i] < 0 ? t->dim[i] >= 1 : t->dim[i] == dim[i];

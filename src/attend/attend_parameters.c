@@ -124,16 +124,6 @@ static enum oa_error reject_unknown_tensor(const struct oa_attend_run *a, const 
     return e;
 }
 
-static enum oa_error check_tensors_are_known(const struct oa_attend_run *a)
-{
-    for (int i = 0; i < oa_tensors_count(a->file); i++) {
-        const struct oa_array *t = oa_tensors_at(a->file, i);
-        if (!is_known_tensor(a, t))
-            return reject_unknown_tensor(a, t);
-    }
-    return OA_OK;
-}
-
 /* ---- values ---- */
 
 static enum oa_error check_stored_parameter(const struct oa_attend_run *a,
@@ -210,7 +200,9 @@ enum oa_error oa_attend_open_layer(struct oa_attend_run *a)
     shape.bias = file_has_biases(a);
     OA_TRY(oa_layer_open_refined(a->context, &a->single.spec, 0, &shape, &a->single.store, "",
                                  refine_group, a, &a->single.layer));
-    OA_TRY(check_tensors_are_known(a));
+    for (int i = 0; i < oa_tensors_count(a->file); i++)
+        if (!is_known_tensor(a, oa_tensors_at(a->file, i)))
+            return reject_unknown_tensor(a, oa_tensors_at(a->file, i));
     /* before anything is allocated, since the file decides the sizes */
     for (int i = 0; i < a->single.store.count; i++) {
         const struct oa_array *t = oa_tensors_find(a->file, a->single.store.parameter[i]->name);
