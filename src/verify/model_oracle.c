@@ -249,7 +249,7 @@ static double *oracle_feed_forward(const struct model_oracle *o, const struct oa
     return h ? oracle_linear(o, h, n, block->out, block->out_bias) : NULL;
 }
 
-/* f(x) with the norms of x and of f(x) that the place says; NULL after a failure. */
+/* f(x) with the norms of x and of f(x) at their place; NULL after a failure. */
 static double *oracle_branch_output(struct model_oracle *o, const struct oa_block *block,
                                     const struct oracle_branch *b, const double *x,
                                     const struct oracle_sequence *s,

@@ -310,17 +310,6 @@ static void close_other_threads(struct oa_proof *p)
     }
 }
 
-static enum oa_error open_other_threads(struct oa_proof *p)
-{
-    for (int i = 0; i < 2; i++) {
-        int threads = i ? oa_thread_count(p->context) + 2 : 1;
-        p->other_threads[i] = oa_context_clone(p->context, threads, NULL, NULL);
-        if (!p->other_threads[i])
-            return oa_status(p->context);
-    }
-    return OA_OK;
-}
-
 enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject,
                             struct oa_proof *out)
 {
@@ -330,7 +319,12 @@ enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const c
     if (spec)
         OA_TRY(oa_spec_parse(c, spec, &out->only_spec));
     OA_TRY(oa_proof_collect(out));
-    OA_TRY(open_other_threads(out));
+    for (int i = 0; i < 2; i++) {
+        int threads = i ? oa_thread_count(c) + 2 : 1;
+        out->other_threads[i] = oa_context_clone(c, threads, NULL, NULL);
+        if (!out->other_threads[i])
+            return oa_status(c);
+    }
     for (int i = 0; i < SUBJECTS; i++)
         progress.all += subjects[i]->work;
     for (int i = 0; i < SUBJECTS; i++) {

@@ -81,15 +81,6 @@ struct case_search {
     struct oa_hypothesis found[TEXTS];
 };
 
-static bool weights_can_cancel(const struct oa_model_case *m)
-{
-    const struct oa_layer_spec *l = &m->label.single.spec.layer[0];
-    bool any = false;
-    for (int g = 0; g < l->groups; g++)
-        any |= l->group[g].atom.mechanism->sizes != NULL;
-    return any;
-}
-
 /* By how much log p changes if weights that are sums of cancelling terms, as (q·k)² is of what
  * decoding keeps, are off by rounding errors: the largest of some draws in the oracle, times a
  * margin. */
@@ -97,7 +88,11 @@ static double cancellation_bound(struct oa_model_case *m)
 {
     enum { DRAWS = 8, MARGIN = 2 };
     double condition, exact, most = 0;
-    if (!weights_can_cancel(m))
+    const struct oa_layer_spec *l = &m->label.single.spec.layer[0];
+    bool can_cancel = false;
+    for (int g = 0; g < l->groups; g++)
+        can_cancel |= l->group[g].atom.mechanism->sizes != NULL;
+    if (!can_cancel)
         return 0;
     exact = oa_model_oracle(m, 0, &condition);
     m->noise = m->label.setup.precision == OA_PRECISION_F32 ? ldexp(1, -24) : ldexp(1, -53);

@@ -15,7 +15,7 @@
  *     dropout     outputs in training depend on model.attention_dropout
  *     positive    no weight of the map is below 0
  *     averages    rows of the map sum to 1, or to 0
- *     cross       not measurable: the mechanism has it, or its table says why not
+ *     cross       not measurable: the mechanism has it, or its table has the reason
  */
 #include "attention/language/language.h"
 #include "verify/verify.h"

@@ -107,16 +107,6 @@ static void padding_changes_nothing(struct oa_proof *p, struct oa_attention_case
     oa_proof_measure(p, a, largest, 0, "largest output of a padded row");
 }
 
-static void copy_case_item(const struct oa_attention_case *from, long b,
-                           struct oa_attention_case *to)
-{
-    memcpy(to->x, from->x + b * from->T * from->D, (size_t)(to->T * to->D) * sizeof *to->x);
-    memcpy(to->words, from->words + b * from->T, (size_t)to->T * sizeof *to->words);
-    if (to->memory)
-        memcpy(to->memory, from->memory + b * from->S * from->D,
-               (size_t)(to->S * to->D) * sizeof *to->memory);
-}
-
 /* The second item, whose last two keys are padding, and the same item without them. */
 static void padding_is_as_if_absent(struct oa_proof *p, struct oa_attention_case *a)
 {
@@ -130,7 +120,11 @@ static void padding_is_as_if_absent(struct oa_proof *p, struct oa_attention_case
     a->no_gradients = true;
     if (!oa_proof_run(p, a) || !oa_proof_open(p, setup.spec, setup.mode, &setup, &alone))
         return;
-    copy_case_item(a, 1, &alone);
+    memcpy(alone.x, a->x + a->T * a->D, (size_t)(alone.T * alone.D) * sizeof *alone.x);
+    memcpy(alone.words, a->words + a->T, (size_t)alone.T * sizeof *alone.words);
+    if (alone.memory)
+        memcpy(alone.memory, a->memory + a->S * a->D,
+               (size_t)(alone.S * alone.D) * sizeof *alone.memory);
     oa_case_copy_values(a, &alone); /* parameters that a pass in training has moved */
     alone.no_gradients = true;
     if (oa_proof_run(p, &alone))

@@ -65,18 +65,6 @@ static bool order_can_matter(struct oa_attention_case *a)
     return can;
 }
 
-/* The largest change of an output of the first item, moved with its token, when tokens i and j are
- * swapped. */
-static double change_by_swap(struct oa_proof *p, struct oa_attention_case *a, const double *before,
-                             long i, long j)
-{
-    swap_token_rows(a->x, i, j, a->D);
-    bool done = oa_proof_run(p, a);
-    swap_token_rows(a->x, i, j, a->D);
-    swap_token_rows(a->y, i, j, a->D);
-    return done ? oa_proof_difference(before, a->y, a->T * a->D) : NAN;
-}
-
 /* Of several pairs, since both tokens of a pair may see the same keys. */
 double oa_order_difference(struct oa_proof *p, struct oa_attention_case *a)
 {
@@ -86,8 +74,15 @@ double oa_order_difference(struct oa_proof *p, struct oa_attention_case *a)
     if (!before || !oa_proof_run(p, a))
         return NAN;
     memcpy(before, a->y, (size_t)(a->B * a->T * a->D) * sizeof *before);
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        difference = fmax(difference, change_by_swap(p, a, before, pairs[i][0], pairs[i][1]));
+    for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+        long i = pairs[k][0], j = pairs[k][1];
+        swap_token_rows(a->x, i, j, a->D);
+        bool done = oa_proof_run(p, a);
+        swap_token_rows(a->x, i, j, a->D);
+        swap_token_rows(a->y, i, j, a->D); /* outputs moved with their tokens */
+        double change = done ? oa_proof_difference(before, a->y, a->T * a->D) : NAN;
+        difference = fmax(difference, change);
+    }
     return difference;
 }
 
