@@ -464,8 +464,8 @@ void oa_options_json(const struct oa_options *o,
 enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path,
                                    const char *json);
 
-/* The largest seed, 2⁵³ − 1: above it doubles, and so readers of JSON, cannot tell neighbours
- * apart. */
+/* The largest seed, 2⁵³ − 1: above it neighbours are one double, also for readers of
+ * JSON. */
 #define OA_LAST_SEED 9007199254740991L
 
 /* What chance decides in a run. Each has a seed of its own (chance.c). */

@@ -47,17 +47,6 @@ static size_t existing_length(oa_context *c, const char *folder)
 
 /* ---- the lock ---- */
 
-static enum oa_error fail_locked(oa_context *c, const struct oa_lock *l)
-{
-    char holder[200] = "";
-    ssize_t n = pread(l->fd, holder, sizeof holder - 1, 0);
-    holder[n > 0 ? strcspn(holder, "\n") : 0] = 0;
-    return oa_fail(
-        c, OA_IO,
-        "%s is in use by another process (%s); wait for it to end, or choose another folder",
-        l->folder, holder[0] ? holder : "just started");
-}
-
 /* For people only: without disk space the lock works all the same. */
 static void lock_write_owner(const struct oa_lock *l)
 {
@@ -96,8 +85,15 @@ static enum oa_error lock_try(oa_context *c, struct oa_lock *l, bool *again)
         *again = errno == EWOULDBLOCK && l->waits;
         if (*again)
             return wait_for_lock(c, l);
-        if (errno == EWOULDBLOCK)
-            return fail_locked(c, l);
+        if (errno == EWOULDBLOCK) {
+            char holder[200] = "";
+            ssize_t n = pread(l->fd, holder, sizeof holder - 1, 0);
+            holder[n > 0 ? strcspn(holder, "\n") : 0] = 0;
+            return oa_fail(c, OA_IO,
+                           "%s is in use by another process (%s); wait for it to end, or choose "
+                           "another folder",
+                           l->folder, holder[0] ? holder : "just started");
+        }
         oa_log(c, 0, "cannot lock %s (%s): make sure that no other process writes there", l->folder,
                strerror(errno));
         return OA_OK;

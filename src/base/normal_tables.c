@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of normal_lanes.h, made with 300 bits and rounded as said there. */
+ * The tables of normal_lanes.h, made with 300 bits and rounded as described there. */
 #include "base/normal_lanes.h"
 
 const double oa_log_inverse[OA_LOG_PIECES] = {

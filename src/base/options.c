@@ -442,8 +442,7 @@ static enum oa_error apply_json_section(oa_context *c, struct oa_options *o, con
     return OA_OK;
 }
 
-/* What a file that was recorded before an option existed stands for, where that is not the default.
- */
+/* The options of records that are older than an option and mean another value than its default. */
 static void apply_older(struct oa_options *o, json_t *root)
 {
     json_t *data = json_object_get(root, "data");

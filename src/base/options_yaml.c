@@ -8,8 +8,8 @@
  * one item a line
  *
  * Whatever else is in the file is refused with its line: an option that is spelled wrong must
- * not be ignored. One section is passed over: `claim`, a map, says of an experiment what its
- * comparisons are to answer (evidence/evidence.h). The other options of an experiment are those of
+ * not be ignored. One section is passed over: `claim`, a map, has the
+ * questions of an experiment (evidence/evidence.h). The other options of an experiment are those of
  * the table, in whatever command reads its file. */
 #include "base/context.h"
 #include "base/yaml_file.h"
@@ -43,40 +43,22 @@ static const char *scalar(const yaml_node_t *n)
     return strlen(text) == n->data.scalar.length ? text : NULL;
 }
 
-static enum oa_error refuse_second(struct yaml_options *r, const yaml_node_t *at, const char *key,
-                                   int line)
-{
-    char why[160];
-    snprintf(why, sizeof why, "%s is given a second time; the first is in line %d", key, line);
-    return refuse_yaml(r, at, OA_ARGUMENT, why);
-}
-
-/* Options whose text has one item a line. */
-static bool takes_list(const char *key)
-{
-    return strcmp(key, "compare.attentions") == 0;
-}
-
-static enum oa_error add_yaml_item(struct yaml_options *r, const yaml_node_t *item,
-                                   struct oa_text *out)
-{
-    const char *text = scalar(item);
-    if (!text || !*text || strchr(text, '\n'))
-        return refuse_yaml(r, item, OA_FORMAT, "an item of this list is a text of one line");
-    oa_text_printf(out, "%s%s", out->length ? "\n" : "", text);
-    if (out->length >= OA_OPTION_TEXT)
-        return refuse_yaml(r, item, OA_ARGUMENT, "the list is too long: 1023 bytes are the most");
-    return OA_OK;
-}
-
 static enum oa_error join_yaml_list(struct yaml_options *r, const yaml_node_t *list,
                                     struct oa_text *out)
 {
     const yaml_node_item_t *item = list->data.sequence.items.start;
     if (item == list->data.sequence.items.top)
         return refuse_yaml(r, list, OA_ARGUMENT, "the list is empty");
-    for (; item < list->data.sequence.items.top; item++)
-        OA_TRY(add_yaml_item(r, yaml_document_get_node(&r->document, *item), out));
+    for (; item < list->data.sequence.items.top; item++) {
+        const yaml_node_t *node = yaml_document_get_node(&r->document, *item);
+        const char *text = scalar(node);
+        if (!text || !*text || strchr(text, '\n'))
+            return refuse_yaml(r, node, OA_FORMAT, "an item of this list is a text of one line");
+        oa_text_printf(out, "%s%s", out->length ? "\n" : "", text);
+        if (out->length >= OA_OPTION_TEXT)
+            return refuse_yaml(r, node, OA_ARGUMENT,
+                               "the list is too long: 1023 bytes are the most");
+    }
     return oa_status(r->context);
 }
 
@@ -88,8 +70,11 @@ static enum oa_error apply_text(struct yaml_options *r, const yaml_node_t *at, c
     int row = oa_option_number(key);
     if (e != OA_OK)
         return refuse_yaml(r, row < 0 ? at : value, e, why);
-    if (r->line[row])
-        return refuse_second(r, at, key, r->line[row]);
+    if (r->line[row]) {
+        snprintf(why, sizeof why, "%s is given a second time; the first is in line %d", key,
+                 r->line[row]);
+        return refuse_yaml(r, at, OA_ARGUMENT, why);
+    }
     r->line[row] = (int)at->start_mark.line + 1;
     return OA_OK;
 }
@@ -101,7 +86,7 @@ static enum oa_error apply_yaml_value(struct yaml_options *r, const yaml_node_t 
     const char *text = scalar(value);
     if (text)
         return apply_text(r, at, key, value, text);
-    if (value->type != YAML_SEQUENCE_NODE || !takes_list(key))
+    if (value->type != YAML_SEQUENCE_NODE || strcmp(key, "compare.attentions") != 0)
         return refuse_yaml(r, value, OA_FORMAT,
                            "a value is a text, a number or a truth value, not a list or a map "
                            "(compare.attentions may be a list)");
