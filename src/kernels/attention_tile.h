@@ -57,7 +57,7 @@ struct oa_attention_gradient {
 /* With P = e^{scale·s − lse} as softmax_again makes it, P∘factor and dS = P∘(factor∘dp − delta), 0
  * where P is 0, both rounded: up to 32 columns, of which column j is column first + j of low and
  * high. Rows 2i and 2i + 1 are stored side by side, [rows/2, 32, 2]; dS also row by row, [⌈rows/16⌉
- * tiles, `tile` elements apart][16][32]. Columns behind the last are 0, and what is below the least
+ * tiles, `tile` elements apart][16][32]. Columns after the last are 0, and what is below the least
  * normal number may be. */
 struct oa_softmax_pairs {
     long rows, cols, first; /* rows: even */

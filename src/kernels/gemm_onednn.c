@@ -6,7 +6,7 @@
  * costs about a millisecond; running it costs about half a microsecond in addition to the
  * arithmetic. So every worker keeps the primitives it has met in a hash table, with their memory
  * objects and the arguments ready made; a call only changes three pointers. Everything runs on the
- * calling thread: OpenMP is told so around each call, since oneDNN asks for the number of threads
+ * calling thread: OpenMP is set so around each call, since oneDNN asks for the number of threads
  * both when it makes a primitive and when it runs one. Results therefore do not depend on any
  * thread count. Single rows, and rows apart, go to our own product (vector_gemm_row.h), and so does
  * a shape of which oneDNN makes no primitive. On a processor with AMX the bf16 products use it; the

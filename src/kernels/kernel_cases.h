@@ -146,7 +146,7 @@ enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p,
 void oa_kernel_answer_free(struct kernel_answer *a);
 
 /* Has k solve the problem, and compares; k is of the answer's precision. *worst: the largest error
- * as a share of what is allowed: above 1 is wrong, and where it is wrong `where` says in what.
+ * as a share of what is allowed: above 1 is wrong, and `where` then names the place.
  * Infinite when a byte changed that is not the kernel's to write. */
 enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a,
                               const struct oa_kernels *k, bool in_place, double *worst,

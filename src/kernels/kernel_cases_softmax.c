@@ -57,7 +57,7 @@ static double softmax_to_act_call(table *k, struct oa_gemm_state *s, const probl
     return 0;
 }
 
-/* Whole tiles of 16 rows: where (i, j) of the weights lies. */
+/* Whole tiles of 16 rows: the place of weight (i, j). */
 static long tiled(const problem *p, long i, long j)
 {
     return (i / 16 * ((p->cols + 31) / 32) + j / 32) * 512 + i % 16 * 32 + j % 32;

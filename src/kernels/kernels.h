@@ -18,7 +18,7 @@
  * Everything exists in plain C first (ref_*.c), the definition of right, and a faster version
  * overwrites a pointer of the table when the processor has what it needs. Pointers marked act/real
  * below point to elements of these types. Matrices are row-major with a leading dimension (elements
- * from one row to the next). x may equal y where both are of one type and the comment says "in
+ * from one row to the next). x may equal y where both are of one type and the comment has "in
  * place". Sums are made in a fixed order that depends on sizes only. */
 #ifndef ORTHANT_KERNELS_H
 #define ORTHANT_KERNELS_H

@@ -451,15 +451,6 @@ static REAL feature_slope(enum oa_feature f, REAL x)
     }
 }
 
-static void powers(int degree, long width, const ACT *x, ACT *y)
-{
-    for (long j = 0; j < width; j++) {
-        REAL v = LOAD(x[j]), power = v;
-        for (int p = 0; p < degree; p++, power *= v)
-            y[p * width + j] = STORE(power);
-    }
-}
-
 static void powers_gradient(int degree, long width, const ACT *x, const ACT *dy, ACT *dx)
 {
     for (long j = 0; j < width; j++) {
@@ -476,11 +467,15 @@ static void feature(enum oa_feature f, int degree, long rows, long width, const 
     for (long i = 0; i < rows; i++) {
         const ACT *from = (const ACT *)x + i * ldx;
         ACT *to = (ACT *)y + i * ldy;
-        if (f == OA_FEATURE_POWER)
-            powers(degree, width, from, to);
-        else
-            for (long j = 0; j < width; j++)
+        for (long j = 0; j < width; j++) {
+            if (f != OA_FEATURE_POWER) {
                 to[j] = STORE(feature_value(f, LOAD(from[j])));
+                continue;
+            }
+            REAL v = LOAD(from[j]), power = v;
+            for (int p = 0; p < degree; p++, power *= v)
+                to[p * width + j] = STORE(power);
+        }
     }
 }
 
