@@ -20,7 +20,7 @@ enum oa_error wrong_use(struct call *call, const char *format, ...)
     snprintf(line, sizeof line, "%s (see 'orthant %s --help')", sentence, call->command->name);
     if (!call->context || oa_rank(call->context) == 0)
         print_error(line);
-    call->said = true;
+    call->reported = true;
     return OA_ARGUMENT;
 }
 
@@ -268,7 +268,7 @@ bool want_words(struct call *call, int least, int most, const char *what)
     else if (call->words > most)
         wrong_use(call, "unexpected argument \"%.60s\": %s takes %s", call->word[most],
                   call->command->name, what);
-    return !call->said;
+    return !call->reported;
 }
 
 /* ---- options of the table ---- */

@@ -58,7 +58,7 @@ struct call {
     oa_context *context;
     oa_config *config; /* defaults, then the run's (--resume), then --config, then --section.key */
     struct oa_output out; /* standard output */
-    bool said;            /* a usage error was printed already */
+    bool reported;        /* a usage error was printed already */
 };
 
 /* ---- commands.c ---- */

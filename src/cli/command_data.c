@@ -29,16 +29,6 @@ static bool read_data_request(struct call *call, struct oa_data_request *r)
     return good;
 }
 
-static enum oa_error list_data_tasks(struct call *call)
-{
-    static const char making[] =
-        "out train valid test seed min-length max-length alphabet values depth arguments pairs "
-        "copies motif noise noise-words";
-    if (!allow_none(call, making, "'data list' writes nothing"))
-        return OA_ARGUMENT;
-    return oa_data_list(call->context, &call->out);
-}
-
 static enum oa_error pack_data(struct call *call)
 {
     static const char making[] =
@@ -102,8 +92,14 @@ static enum oa_error run_data(struct call *call)
         !allow_none(call, finding, "only 'data dedup' finds duplicates") ||
         !allow_none(call, reading, "only 'data pack' and 'data dedup' read texts"))
         return OA_ARGUMENT;
-    if (strcmp(call->word[0], "list") == 0)
-        return list_data_tasks(call);
+    if (strcmp(call->word[0], "list") == 0) {
+        static const char making[] =
+            "out train valid test seed min-length max-length alphabet values depth arguments pairs "
+            "copies motif noise noise-words";
+        if (!allow_none(call, making, "'data list' writes nothing"))
+            return OA_ARGUMENT;
+        return oa_data_list(call->context, &call->out);
+    }
     r.task = call->word[0];
     const char *folder = flag_value(call, "out");
     if (!folder)
@@ -179,8 +175,8 @@ const struct command command_data = {
         "Sequence to sequence (PART.source, PART.target): copy, reverse, sort.\n"
         "Continuation (PART.tsv, and PART.txt with the answer as the last word of the line): "
         "induction, the symbol that followed an earlier occurrence of the last one; recall, the "
-        "value of a key; scattered-recall, the same with filler between the pairs, so that no "
-        "place tells which word is a key.\n"
+        "value of a key; scattered-recall, the same with filler between the pairs, so that "
+        "keys cannot be found by their place.\n"
         "Targets of chosen words, for --task answer (PART.tsv: words, tab, a target or - for "
         "each): "
         "mqar and mqar-zoology, the values of several keys; MAD's context-recall, fuzzy-recall, "

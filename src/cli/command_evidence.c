@@ -50,7 +50,7 @@ const struct command command_evidence = {
         "Runs the named experiments, or all. Interrupted comparisons continue, completed ones "
         "are not run again. Before the first run predictions, options and the SHA-256 of the "
         "data are recorded; if they change afterwards, the experiment is refused. Data are not "
-        "included: if they are missing, the message says where to get them, and without names "
+        "included: if they are missing, the message names the place to get them, and without names "
         "the other experiments are run.\n"
         "Each prediction is then judged by the statistics of its comparison: it holds, fails, "
         "has no significant difference at this scale, or cannot be judged because runs diverged "

@@ -15,16 +15,6 @@ static int next_prompt(void *argument, const char **prompt, size_t *length)
     return next_line(argument, prompt, length);
 }
 
-static enum oa_error generate_interactively(struct call *call, struct oa_generate_request *request)
-{
-    struct input in = { .call = call, .fd = STDIN_FILENO };
-    request->next = next_prompt;
-    request->argument = &in;
-    enum oa_error e = oa_generate(call->config, call->word[0], request, &call->out);
-    free(in.data);
-    return e;
-}
-
 static enum oa_error generate_from_file(struct call *call, const char *path,
                                         struct oa_generate_request *request)
 {
@@ -46,8 +36,14 @@ static enum oa_error generate_from(struct call *call, const char **stops)
                                            .precision = flag_value(call, "precision") };
     request.length = request.prompt ? strlen(request.prompt) : 0;
     request.stops = flag_values(call, "stop", stops);
-    if (flag_given(call, "interactive"))
-        return generate_interactively(call, &request);
+    if (flag_given(call, "interactive")) {
+        struct input in = { .call = call, .fd = STDIN_FILENO };
+        request.next = next_prompt;
+        request.argument = &in;
+        enum oa_error e = oa_generate(call->config, call->word[0], &request, &call->out);
+        free(in.data);
+        return e;
+    }
     return file ? generate_from_file(call, file, &request)
                 : oa_generate(call->config, call->word[0], &request, &call->out);
 }
@@ -108,7 +104,7 @@ const struct command command_generate = {
         "Continuations are numbered 0, 1, 2, … over all prompts of a call; number n uses seed "
         "generate.seed + n and is the text that --seed with this number gives alone. --json "
         "prints an object per prompt with seed, token count, text and stop text (or null) of "
-        "each sample; \"interrupted\" tells whether a signal cut it short. With --interactive "
+        "each sample; \"interrupted\" is true if a signal cut it short. With --interactive "
         "each object is one line. A line of --interactive with bytes outside the vocabulary is "
         "reported on standard error and gives an empty line (--json: no samples).",
     .examples =

@@ -126,7 +126,7 @@ const struct command command_judge = {
         "run (\"adam-seed1 - val_loss\"), a file for each system. In names of runs and folders the "
         "number at the end is the seed. A value that is missing, NaN or infinite is a failed run.\n"
         "Runs with the same seed are paired. Where systems share too few seeds, or none are given, "
-        "runs are independent samples. Whether lower or higher is better is told by the metric's "
+        "runs are independent samples. Whether lower or higher is better follows from the metric's "
         "name (loss, bpb, error; accuracy, bleu, f1); otherwise give --lower or --higher.",
     .examples = "$ orthant judge runs.csv\n"
                 "$ orthant judge runs.csv --baseline adamw --margin 0.005 --out verdict\n"

@@ -3,23 +3,20 @@
 
 #include <string.h>
 
-static enum oa_error list_tasks(struct call *call)
-{
-    if (strcmp(call->word[0], "tasks") != 0)
-        return wrong_use(
-            call, "unexpected argument \"%.60s\": give \"tasks\", or nothing to list mechanisms",
-            call->word[0]);
-    if (flag_given(call, "markdown"))
-        return wrong_use(call, "--markdown has no effect on tasks: use --json");
-    return oa_list_tasks(call->context, &call->out);
-}
-
 static enum oa_error run_list(struct call *call)
 {
     if (!want_words(call, 0, 1, "no argument, or \"tasks\""))
         return OA_ARGUMENT;
-    if (call->words)
-        return list_tasks(call);
+    if (call->words) {
+        if (strcmp(call->word[0], "tasks") != 0)
+            return wrong_use(
+                call,
+                "unexpected argument \"%.60s\": give \"tasks\", or nothing to list mechanisms",
+                call->word[0]);
+        if (flag_given(call, "markdown"))
+            return wrong_use(call, "--markdown has no effect on tasks: use --json");
+        return oa_list_tasks(call->context, &call->out);
+    }
     if (flag_given(call, "markdown") && call->out.json)
         return wrong_use(call, "give --markdown or --json, not both");
     return flag_given(call, "markdown") ? oa_list_markdown(call->context, &call->out)

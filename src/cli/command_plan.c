@@ -48,7 +48,7 @@ const struct command command_plan = {
         "computes nothing. The time is measured: steps run here on random tokens, with the "
         "given threads and instruction set. If a step would take too long or too much memory, "
         "fewer rows and layers run and the time is scaled by the work of each operation; the "
-        "output says so. On a busy machine it prints a notice and gives processor time.\n"
+        "output reports it. On a busy machine it prints a notice and gives processor time.\n"
         "With the folder of a run, imported or trained, it plans the training of such a model: the "
         "options of the run come first, and its tokenizer is used. --init plans a training that "
         "starts from a run, with options of its own.\n"

@@ -78,15 +78,6 @@ static enum oa_error decode_ids(struct call *call)
     return e;
 }
 
-static enum oa_error train_tokenizer(struct call *call)
-{
-    if (!want_words(call, 1, 1, "'train'") ||
-        !allow_none(call, "text", "'tokenizer train' reads --data"))
-        return OA_ARGUMENT;
-    return oa_tokenizer_make(call->context, flag_value(call, "kind"), flag_value(call, "data"),
-                             flag_value(call, "out"), &call->out);
-}
-
 static enum oa_error run_tokenizer(struct call *call)
 {
     const char *what = call->words ? call->word[0] : "";
@@ -100,8 +91,13 @@ static enum oa_error run_tokenizer(struct call *call)
         return encode_given_text(call);
     if (strcmp(what, "decode") == 0)
         return decode_ids(call);
-    if (strcmp(what, "train") == 0)
-        return train_tokenizer(call);
+    if (strcmp(what, "train") == 0) {
+        if (!want_words(call, 1, 1, "'train'") ||
+            !allow_none(call, "text", "'tokenizer train' reads --data"))
+            return OA_ARGUMENT;
+        return oa_tokenizer_make(call->context, flag_value(call, "kind"), flag_value(call, "data"),
+                                 flag_value(call, "out"), &call->out);
+    }
     return wrong_use(call, "tokenizer needs one of train, encode and decode");
 }
 

@@ -19,17 +19,6 @@ static void append_help(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-/* "from 1 to 1024", "at least 0", or nothing where there is no limit worth a word. */
-static void append_range(char *text, size_t size, const struct oa_option *o)
-{
-    if (o->kind != OA_KIND_INT && o->kind != OA_KIND_REAL)
-        return;
-    if (o->high >= 1e6)
-        append_help(text, size, "; at least %.9g", o->low);
-    else
-        append_help(text, size, "; %.9g to %.9g", o->low, o->high);
-}
-
 static void show_flag(const struct flag *f, void (*visit)(void *, const struct shown_option *),
                       void *argument)
 {
@@ -59,7 +48,11 @@ static void show_option(const struct oa_option *o,
     snprintf(s.text, sizeof s.text, "%s", o->help);
     if (o->choices)
         append_help(s.text, sizeof s.text, ": %s", o->choices);
-    append_range(s.text, sizeof s.text, o);
+    bool number = o->kind == OA_KIND_INT || o->kind == OA_KIND_REAL;
+    if (number && o->high >= 1e6) /* no limit worth a word */
+        append_help(s.text, sizeof s.text, "; at least %.9g", o->low);
+    else if (number)
+        append_help(s.text, sizeof s.text, "; %.9g to %.9g", o->low, o->high);
     if (o->fallback[0])
         append_help(s.text, sizeof s.text, " (default %s)", o->fallback);
     visit(argument, &s);

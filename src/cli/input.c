@@ -82,7 +82,7 @@ char *read_input(struct call *call, const char *path, size_t *length)
              code == EFBIG ? "it gives more than 256 MiB of text; cut it into parts"
                            : strerror(code));
     print_error(sentence);
-    call->said = true;
+    call->reported = true;
     return NULL;
 }
 
@@ -97,7 +97,7 @@ static int refuse_line(struct input *in)
         snprintf(sentence, sizeof sentence, "cannot read the standard input, line %llu: %.120s",
                  in->lines + 1, strerror(errno));
     print_error(sentence);
-    in->call->said = true;
+    in->call->reported = true;
     return -1;
 }
 

@@ -52,11 +52,11 @@ void to_stdout_at_once(void *argument, const char *text, size_t length)
 
 /* Prints the failure, unless a usage error was printed already. An interruption is printed only if
  * it has a message: the step that was reached, and how to continue. */
-static void say_why(const struct call *call, enum oa_error e)
+static void report_failure(const struct call *call, enum oa_error e)
 {
     const char *sentence;
     bool known = oa_last_error(call->context, &sentence) != OA_OK;
-    if (!call->said && (known || e != OA_INTERRUPTED))
+    if (!call->reported && (known || e != OA_INTERRUPTED))
         print_failure(sentence);
 }
 
@@ -66,23 +66,13 @@ static int exit_code(const struct call *call, enum oa_error e, int signal, bool 
     if (e == OA_OK)
         return DONE;
     if (speaks)
-        say_why(call, e);
+        report_failure(call, e);
     if (e == OA_INTERRUPTED)
         return 128 + (signal ? signal : SIGINT);
     return e == OA_ARGUMENT    ? USAGE
            : e == OA_DIVERGED  ? DIVERGED
            : e == OA_DISPROVED ? DISPROVED
                                : FAILED;
-}
-
-/* Output may still be buffered: a full disk is noticed here. */
-static int close_stdout(int code)
-{
-    fflush(stdout);
-    if (is_written())
-        return code;
-    int why = not_written();
-    return code ? code : why;
 }
 
 /* cluster.timeout in seconds, needed before the ranks have joined; 0 if the options are wrong,
@@ -234,5 +224,8 @@ static int run_arguments(int argc, char **argv)
 int main(int argc, char **argv)
 {
     watch_memory();
-    return close_stdout(run_arguments(argc, argv));
+    int code = run_arguments(argc, argv);
+    fflush(stdout); /* output may still be buffered: a full disk is noticed here */
+    int failure = is_written() ? 0 : not_written();
+    return code ? code : failure;
 }

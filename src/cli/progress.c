@@ -19,13 +19,6 @@ static struct {
     double first, last; /* clock of the first and the last plain line; 0 = none yet */
 } progress;
 
-static double progress_clock_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int terminal_width(FILE *f)
 {
     struct winsize size;
@@ -39,12 +32,6 @@ static bool obeys(FILE *f)
 {
     const char *term = getenv("TERM");
     return isatty(fileno(f)) && !(term && strcmp(term, "dumb") == 0);
-}
-
-static bool colours(FILE *f)
-{
-    const char *no = getenv("NO_COLOR");
-    return obeys(f) && !(no && no[0]);
 }
 
 void progress_open(bool quiet)
@@ -70,17 +57,11 @@ static int first_columns(const char *line, int columns)
     return i;
 }
 
-static void rewrite(const char *line)
-{
-    wipe();
-    fprintf(stderr, "%.*s", first_columns(line, terminal_width(stderr) - 1), line);
-    fflush(stderr);
-    progress.shown = true;
-}
-
 static void now_and_then(const char *line)
 {
-    double now = progress_clock_seconds(), wait = (now - progress.first) / 50;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec, wait = (now - progress.first) / 50;
     if (wait < LEAST_BETWEEN_LINES)
         wait = LEAST_BETWEEN_LINES;
     if (progress.last > 0 &&
@@ -103,7 +84,10 @@ void progress_line(void *argument, int level, const char *text)
         wipe();
         fprintf(stderr, level == 0 ? "orthant: %s\n" : "%s\n", line);
     } else if (progress.terminal) {
-        rewrite(line);
+        wipe();
+        fprintf(stderr, "%.*s", first_columns(line, terminal_width(stderr) - 1), line);
+        fflush(stderr);
+        progress.shown = true;
     } else {
         now_and_then(line);
     }
@@ -117,7 +101,8 @@ void progress_close(void)
 
 static void print_red(const char *sentence, bool lines)
 {
-    bool red = colours(stderr);
+    const char *no = getenv("NO_COLOR");
+    bool red = obeys(stderr) && !(no && no[0]);
     char safe[SAFE_TEXT];
     safe_text(sentence, lines, safe, sizeof safe);
     fflush(stdout);
