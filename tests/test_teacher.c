@@ -440,7 +440,7 @@ static void only_new_layers_change(void **state)
     o.train_steps = 70;
     assert_int_equal(oa_teacher_first_stage(c, &o, &form, &any), OA_OK);
     assert_true(any);
-    assert_string_equal(o.train_only, "*.1.attention.*");
+    assert_string_equal(o.train_only, "decoder.layers.1.attention.*");
     assert_int_equal(o.train_steps, 5);
     assert_int_equal(o.train_warmup, 0);
     assert_true(o.train_lr == 2e-3 && o.distil_learn == OA_LEARN_ATTENTION);
@@ -551,6 +551,220 @@ static void teacher_refusals(void **state)
     expect_refusal(&o, "distil.teacher = nowhere: no such run");
 }
 
+/* ---- encoder-decoders, images, numbers ---- */
+
+static void write_pairs(const char *path)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 60; i++)
+        fprintf(f, "%c%c%.*s\t%.*s%c\n", 'a' + i % 7, 'a' + i % 5, i % 4, "xyz", i % 6, "zyxwv",
+                'a' + i % 7);
+    assert_int_equal(fclose(f), 0);
+}
+
+static struct oa_options of_kind(const char *task, const char *data, const char *attention)
+{
+    struct oa_options o = with_attention(attention, 2);
+    set_option(&o, "data.task", task);
+    set_option(&o, "data.train", data);
+    set_option(&o, "data.tokenizer", "byte");
+    return o;
+}
+
+static struct oa_options pairs(const char *attention)
+{
+    struct oa_options o = of_kind("translate", "pairs.tsv", attention);
+    o.model_encoder_layers = 2;
+    o.train_batch = 5; /* rows of different lengths: with padding */
+    return o;
+}
+
+static struct oa_options learning_from(struct oa_options o, const char *teacher, const char *learn)
+{
+    set_option(&o, "train.init", teacher);
+    set_option(&o, "distil.teacher", teacher);
+    set_option(&o, "distil.learn", learn);
+    o.train_steps = 1;
+    return o;
+}
+
+/* All three kinds of layers have the same function, and then another one. */
+static void a_teacher_with_an_encoder(void **state)
+{
+    (void)state;
+    static const char alike[] = "encoder: local(window=16) & decoder: local(window=16)",
+                      other[] =
+                          "encoder: softmax ; hedgehog & decoder: softmax ; hedgehog & cross: "
+                          "softmax ; softmax ; linear";
+    write_pairs("pairs.tsv");
+    struct oa_options o = pairs("softmax");
+    train(&o, "pairs", false);
+    o = learning_from(pairs(alike), "pairs", "attention");
+    assert_true(train(&o, "same", false) < 1e-25);
+    remove_folder("same");
+    o = learning_from(pairs(alike), "pairs", "output");
+    o.distil_hard = 0;
+    assert_true(fabs(train(&o, "same", false)) < 1e-13);
+    remove_folder("same");
+    struct learning l;
+    o = learning_from(pairs(other), "pairs", "attention");
+    set_option(&o, "train.only",
+               "encoder.layers.1.attention.*, decoder.layers.1.attention.*, "
+               "decoder.layers.2.cross_attention.*");
+    open_learning(&l, &o);
+    assert_int_equal(l.k.replacements, 3);
+    assert_int_equal(check_gradients(&l, "attention.", "nothing"), 4 + 2 + 4 + 2 + 4);
+    close_learning(&l);
+    o = learning_from(pairs(other), "pairs", "output");
+    open_learning(&l, &o);
+    check_gradients(&l, "", "nothing");
+    close_learning(&l);
+}
+
+/* What a decoder's row has behind its end is no part of what cross-attention learns. */
+static void padding_of_targets_does_not_matter(void **state)
+{
+    (void)state;
+    struct oa_options o = learning_from(pairs("cross: linear"), "pairs", "attention");
+    struct learning l;
+    open_learning(&l, &o);
+    double before = loss_of(&l, false);
+    int padded = 0;
+    int32_t *input = (int32_t *)(uintptr_t)l.batch.input;
+    assert_non_null(l.batch.lengths);
+    for (int i = 0; i < l.batch.rows; i++)
+        for (int j = l.batch.lengths[i]; j < l.batch.length; j++, padded++)
+            input[i * l.batch.length + j] = 'q';
+    assert_true(padded > 0);
+    assert_true(loss_of(&l, false) == before);
+    close_learning(&l);
+}
+
+static void only_layers_of_a_stack_change(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_tensors *was, *is;
+    struct oa_options o = learning_from(
+        pairs("encoder: hedgehog & decoder: softmax & cross: softmax ; linear ; softmax"), "pairs",
+        "attention");
+    const struct oa_model_form form = { .encoder = true, .decoder = true };
+    bool any;
+    o.distil_attention_steps = 3;
+    assert_int_equal(oa_teacher_first_stage(c, &o, &form, &any), OA_OK);
+    assert_string_equal(o.train_only,
+                        "encoder.layers.*.attention.*,decoder.layers.1.cross_attention.*");
+    train(&o, "only", false);
+    assert_int_equal(oa_tensors_open(c, "pairs/model.safetensors", &was), OA_OK);
+    assert_int_equal(oa_tensors_open(c, "only/model.safetensors", &is), OA_OK);
+    for (int i = 0; i < oa_tensors_count(was); i++) {
+        const struct oa_array *a = oa_tensors_at(was, i), *b = oa_tensors_find(is, a->name);
+        bool changes = (strstr(a->name, "encoder.layers.") && strstr(a->name, ".attention.")) ||
+                       strstr(a->name, "decoder.layers.1.cross_attention.");
+        assert_int_equal(memcmp(a->data, b->data, a->bytes) != 0, changes);
+    }
+    oa_tensors_close(was);
+    oa_tensors_close(is);
+    oa_close(c);
+    remove_folder("only");
+    o = learning_from(pairs("hedgehog"), "pairs", "attention");
+    o.model_encoder_layers = 1;
+    expect_refusal(&o, "the number of layers of the encoder is 2 in the teacher and 1 here");
+    o = learning_from(pairs("hedgehog"), "pairs", "output");
+    set_option(&o, "model.begin_token", "<b>");
+    expect_refusal(&o, "model.begin_token is \"<s>\" in the teacher and \"<b>\" here");
+    remove_folder("pairs");
+}
+
+static void write_pictures(const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    for (int i = 0; i < 20; i++) {
+        assert_true(fputc(i % 2, f) == i % 2);
+        for (int j = 0; j < 32 * 32; j++)
+            assert_true(fputc(i % 2 ? (i * 37 + j) % 251 : (i * 11 + j / 32) % 241, f) != EOF);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static struct oa_options pictures(const char *attention, const char *tokenizer)
+{
+    struct oa_options o = of_kind("classify", "pictures.bin", attention);
+    set_option(&o, "data.tokenizer", tokenizer);
+    o.model_context = 32;
+    return o;
+}
+
+static void a_teacher_of_images(void **state)
+{
+    (void)state;
+    write_pictures("pictures.bin");
+    struct oa_options o = pictures("softmax", "patch:8");
+    train(&o, "images", false);
+    o = learning_from(pictures("local(window=32)", "patch:8"), "images", "attention");
+    assert_true(train(&o, "same", false) < 1e-25);
+    remove_folder("same");
+    o = learning_from(pictures("local(window=32)", "patch:8"), "images", "output");
+    o.distil_hard = 0;
+    assert_true(fabs(train(&o, "same", false)) < 1e-13);
+    remove_folder("same");
+    struct learning l;
+    o = learning_from(pictures("hedgehog", "patch:8"), "images", "output");
+    open_learning(&l, &o);
+    check_gradients(&l, "", "nothing");
+    close_learning(&l);
+    o = learning_from(pictures("hedgehog", "patch:16"), "images", "output");
+    set_option(&o, "train.init", "");
+    expect_refusal(&o, "another tokenizer");
+    remove_folder("images");
+}
+
+static void write_numbers(const char *path)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 40; i++)
+        fprintf(f, "%.3f\t%c%.*s\n", 0.37 * (i % 9) - 1, 'a' + i % 7, i % 8, "mnopqrs");
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The loss by its definition, of the outputs of both models. */
+static void a_teacher_of_numbers(void **state)
+{
+    (void)state;
+    enum { MOST = 16 };
+    write_numbers("numbers.tsv");
+    struct oa_options o = of_kind("regress", "numbers.tsv", "softmax");
+    train(&o, "numbers", false);
+    o = learning_from(of_kind("regress", "numbers.tsv", "hedgehog"), "numbers", "output");
+    o.distil_hard = 0.3;
+    o.distil_soft = 0.8;
+    struct learning l;
+    open_learning(&l, &o);
+    double ours[MOST], theirs[MOST], want = 0;
+    assert_true(l.batch.rows <= MOST);
+    double loss = loss_of(&l, false);
+    oa_tape_reset(&l.tape, false, false, oa_stream_named(1, "outputs"));
+    assert_int_equal(oa_model_outputs(&l.tape, l.m, &l.batch, ours), OA_OK);
+    assert_int_equal(oa_model_outputs(&l.tape, l.k.model, &l.batch, theirs), OA_OK);
+    for (int i = 0; i < l.batch.rows; i++)
+        want +=
+            0.01 * (0.3 * pow(ours[i] - l.batch.value[i], 2) + 0.8 * pow(ours[i] - theirs[i], 2));
+    is_near(loss, want, 1e-14 * fabs(want) + 1e-15);
+    check_gradients(&l, "", "nothing");
+    close_learning(&l);
+    o = learning_from(of_kind("regress", "numbers.tsv", "local(window=16)"), "numbers",
+                      "attention");
+    assert_true(train(&o, "same", false) < 1e-25);
+    remove_folder("same");
+    o = of_kind("classify", "rows.tsv", "hedgehog");
+    set_option(&o, "distil.teacher", "numbers");
+    expect_refusal(&o, "with output \"number\"");
+    remove_folder("numbers");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -564,6 +778,11 @@ int main(void)
         cmocka_unit_test(both_stages_resume),
         cmocka_unit_test(plans_with_a_teacher),
         cmocka_unit_test(teacher_refusals),
+        cmocka_unit_test(a_teacher_with_an_encoder),
+        cmocka_unit_test(padding_of_targets_does_not_matter),
+        cmocka_unit_test(only_layers_of_a_stack_change),
+        cmocka_unit_test(a_teacher_of_images),
+        cmocka_unit_test(a_teacher_of_numbers),
     };
     return cmocka_run_group_tests(tests, make_teacher, remove_teacher);
 }

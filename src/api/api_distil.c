@@ -34,10 +34,8 @@ struct distilling {
 static enum oa_error distil_read_options(struct distilling *d, const oa_config *asked)
 {
     oa_config with = *asked;
-    oa_context *c = asked->context;
-    OA_TRY(oa_options_set(c, &with.options, "train.init", d->teacher));
-    OA_TRY(oa_options_set(c, &with.options, "distil.teacher", d->teacher));
-    with.given.option[oa_option_number("train.init")] = true;
+    OA_TRY(oa_config_set(&with, "train.init", d->teacher));
+    OA_TRY(oa_config_set(&with, "distil.teacher", d->teacher));
     return oa_config_begin_from(&with, false, &d->config);
 }
 
@@ -139,7 +137,8 @@ static enum oa_error distil_run_part(struct distilling *d, enum distil_part part
         e = oa_plan_workload(d->c, &d->part[OUTPUT], &w, &d->plan[OUTPUT]);
     if (e == OA_OK) {
         distil_log_plan(d, part);
-        d->counted = w.task->answer == OA_ANSWER_CLASS ? "examples" : "tokens";
+        bool one = w.task->answer == OA_ANSWER_CLASS || w.task->answer == OA_ANSWER_NUMBER;
+        d->counted = one ? "examples" : "tokens";
         d->unit = w.task->measures ? w.task->measures->unit : "nats a token";
         e = oa_train_run(d->c, &r, &d->result[part]);
     }

@@ -17,7 +17,9 @@ static const struct flag flags[] = {
     { "student", "SPEC", .help = "attention in the place of the teacher's",
       .key = "model.attention" },
     { "out", "DIR", .help = "folder of the run to make" },
-    { "task", "NAME", .help = "task of the teacher: lm or mlm", .key = "data.task" },
+    { "task", "NAME",
+      .help = "task of the teacher: lm, mlm, classify, regress, translate, summarize",
+      .key = "data.task" },
     { .name = NULL },
 };
 

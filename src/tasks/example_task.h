@@ -13,7 +13,7 @@ extern const struct oa_preset oa_answer_preset[];
     { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },                           \
         { .key = "model.dropout", .value = "0.1" },                                                \
         { .key = "train.batch_tokens", .value = "2048", .unless = "train.batch" },                 \
-        { .key = "train.label_smoothing", .value = "0.1" },                                        \
+        { .key = "train.label_smoothing", .value = "0.1", .unless = "distil.teacher" },            \
     {                                                                                              \
         .key = "train.lr", .value = "0.003"                                                        \
     }

@@ -124,6 +124,23 @@ enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
                    task->layout ? "examples.tsv" : "text.txt", task->name);
 }
 
+/* Models of other programs read images as tensors, which no file of pictures has. */
+static enum oa_error refuse_tensor_images(oa_context *c, const struct oa_pretrained *start,
+                                          const char *run)
+{
+    struct oa_options theirs;
+    struct oa_model_form form;
+    oa_options_default(&theirs);
+    OA_TRY(oa_config_load(c, start->config, &theirs, &form));
+    if (!form.channels)
+        return OA_OK;
+    return oa_fail(
+        c, OA_UNSUPPORTED,
+        "train.init = %s reads images of %ld x %ld pixels in %ld channels as tensors, and "
+        "there are no files of such pictures to train on; 'orthant forward' runs it",
+        run, form.image_height, form.image_width, form.channels);
+}
+
 /* The options with the sample text and the tokenizer of train.init filled in. */
 static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
                                      struct oa_options *out)
@@ -137,6 +154,7 @@ static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
     if (!o->train_init[0])
         return OA_OK;
     OA_TRY(oa_pretrained_find(c, o->train_init, &start));
+    OA_TRY(refuse_tensor_images(c, &start, o->train_init));
     return name_tokenizer(c, &start, out);
 }
 

@@ -14,20 +14,6 @@ static enum oa_error teacher_find(oa_context *c, const char *run, struct oa_pret
     return oa_pretrained_find(c, run, out);
 }
 
-static enum oa_error teacher_check_tokenizer(oa_context *c, const struct oa_pretrained *files,
-                                             const struct oa_tokenizer *ours,
-                                             const struct oa_tokenizer *theirs)
-{
-    struct oa_digest a, b;
-    OA_TRY(oa_tokenizer_digest(c, ours, &a));
-    OA_TRY(oa_tokenizer_digest(c, theirs, &b));
-    if (strcmp(a.hex, b.hex) == 0)
-        return OA_OK;
-    return oa_fail(c, OA_ARGUMENT,
-                   "distil.teacher: the teacher has another tokenizer; give data.tokenizer %s",
-                   files->tokenizer);
-}
-
 static enum oa_error teacher_open_model(struct oa_teacher *k, const struct oa_tokenizer *tokenizer)
 {
     struct oa_model *student = k->student;
@@ -40,8 +26,10 @@ static enum oa_error teacher_open_model(struct oa_teacher *k, const struct oa_to
         return oa_store_allocate(&k->model->store, 0, false);
     }
     enum oa_error e = oa_pretrained_tokenizer(c, &files, &own);
-    if (e == OA_OK)
-        e = teacher_check_tokenizer(c, &files, tokenizer, own);
+    if (e == OA_OK && !oa_tokenizers_agree(own, tokenizer))
+        e = oa_fail(c, OA_ARGUMENT,
+                    "distil.teacher: the teacher has another tokenizer; give data.tokenizer %s",
+                    files.tokenizer);
     if (e == OA_OK)
         e = oa_pretrained_open(student->device, &files, own, &k->model);
     oa_tokenizer_close(own);
@@ -83,16 +71,63 @@ static enum oa_error teacher_check_classes(const struct oa_teacher *k)
     return e;
 }
 
+/* What both read and write. */
 static enum oa_error teacher_check_kind(const struct oa_teacher *k)
 {
     const struct oa_model_form *f = &k->student->form, *g = &k->model->form;
-    bool probabilities = f->output == OA_OUTPUT_TOKENS || f->output == OA_OUTPUT_CLASSES;
-    if (!probabilities || f->patch || (f->encoder && f->decoder) || f->encoder != g->encoder ||
-        f->decoder != g->decoder || g->output != f->output)
-        return oa_fail(k->student->context, OA_UNSUPPORTED,
-                       "distil.teacher: only language models, masked language models and "
-                       "classifiers of texts learn from a teacher, which must be of the same kind");
+    oa_context *c = k->student->context;
+    struct oa_image ours = oa_form_image(f), theirs = oa_form_image(g);
+    if (f->output == OA_OUTPUT_STATES || f->encoder != g->encoder || f->decoder != g->decoder ||
+        g->output != f->output)
+        return oa_fail(
+            c, OA_UNSUPPORTED,
+            "distil.teacher: a model learns from one of its own kind, but the teacher is "
+            "\"%s\" with output \"%s\" and the student \"%s\" with output \"%s\"",
+            oa_architecture_name(g), oa_output_name(g->output), oa_architecture_name(f),
+            oa_output_name(f->output));
+    if (f->patch != g->patch || (f->patch && memcmp(&ours, &theirs, sizeof ours) != 0))
+        return oa_fail(c, OA_ARGUMENT,
+                       "distil.teacher: the teacher and the student read other images, or one of "
+                       "them reads none; give the same files and data.tokenizer");
     return f->output == OA_OUTPUT_CLASSES ? teacher_check_classes(k) : OA_OK;
+}
+
+/* Targets of encoder-decoders begin and end with tokens. */
+static enum oa_error teacher_check_targets(const struct oa_teacher *k)
+{
+    const struct oa_options *a = &k->model->options, *b = &k->student->options;
+    bool begin = strcmp(a->model_begin_token, b->model_begin_token) == 0;
+    if (oa_model_source_context(a) < oa_model_source_context(b))
+        return refuse_pair(k, "the context of sources (model.source_context)",
+                           oa_model_source_context(a), oa_model_source_context(b));
+    if (begin && strcmp(a->model_end_token, b->model_end_token) == 0)
+        return OA_OK;
+    return oa_fail(k->student->context, OA_ARGUMENT,
+                   "distil.teacher: model.%s_token is \"%s\" in the teacher and \"%s\" here; give "
+                   "the same",
+                   begin ? "end" : "begin", begin ? a->model_end_token : a->model_begin_token,
+                   begin ? b->model_end_token : b->model_begin_token);
+}
+
+static const struct oa_stack *stack_with(const struct oa_model *m, enum oa_stack_role role)
+{
+    return role == OA_STACK_ENCODER ? &m->encoder : &m->decoder;
+}
+
+/* Layers are compared one by one. */
+static enum oa_error teacher_check_layers(const struct oa_teacher *k)
+{
+    static const char *const names[] = { "the number of layers of the encoder",
+                                         "the number of layers of the decoder" };
+    for (enum oa_stack_role role = OA_STACK_ENCODER; role <= OA_STACK_DECODER; role++) {
+        long theirs = stack_with(k->model, role)->shape.layers,
+             ours = stack_with(k->student, role)->shape.layers;
+        bool both = k->student->form.encoder && k->student->form.decoder;
+        if (theirs != ours)
+            return refuse_pair(k, both ? names[role] : "model.layers", theirs, ours);
+    }
+    long theirs = k->model->options.model_width, ours = k->student->options.model_width;
+    return theirs == ours ? OA_OK : refuse_pair(k, "model.width", theirs, ours);
 }
 
 static enum oa_error teacher_check_pair(const struct oa_teacher *k)
@@ -103,21 +138,19 @@ static enum oa_error teacher_check_pair(const struct oa_teacher *k)
         return refuse_pair(k, "model.vocabulary", k->model->vocabulary, k->student->vocabulary);
     if (a->model_context < b->model_context)
         return refuse_pair(k, "model.context", a->model_context, b->model_context);
-    if (b->distil_learn == OA_LEARN_OUTPUT && b->train_label_smoothing > 0)
+    if (k->student->form.encoder && k->student->form.decoder)
+        OA_TRY(teacher_check_targets(k));
+    if (b->distil_learn == OA_LEARN_ATTENTION)
+        return teacher_check_layers(k);
+    if (b->train_label_smoothing > 0)
         return oa_fail(k->student->context, OA_ARGUMENT,
                        "train.label_smoothing = %g cannot be combined with distil.teacher, whose "
                        "probabilities are the targets; use 0",
                        b->train_label_smoothing);
-    if (b->distil_learn == OA_LEARN_OUTPUT)
-        return b->distil_soft + b->distil_hard > 0
-                   ? OA_OK
-                   : oa_fail(k->student->context, OA_ARGUMENT,
-                             "distil.soft and distil.hard are both 0: nothing is learned");
-    if (a->model_layers != b->model_layers)
-        return refuse_pair(k, "model.layers", a->model_layers, b->model_layers);
-    return a->model_width == b->model_width
+    return b->distil_soft + b->distil_hard > 0
                ? OA_OK
-               : refuse_pair(k, "model.width", a->model_width, b->model_width);
+               : oa_fail(k->student->context, OA_ARGUMENT,
+                         "distil.soft and distil.hard are both 0: nothing is learned");
 }
 
 /* ---- layers ---- */
@@ -130,14 +163,19 @@ static bool same_attention(const struct oa_spec *a, const struct oa_spec *b, lon
 
 static enum oa_error find_replaced(struct oa_teacher *k)
 {
-    const struct oa_stack *ours = oa_model_stack(k->student), *theirs = oa_model_stack(k->model);
+    const struct oa_stack_specs *ours = &k->student->attention, *theirs = &k->model->attention;
     oa_context *c = k->student->context;
-    k->replaced = oa_alloc(c, (size_t)ours->shape.layers * sizeof *k->replaced);
-    if (!k->replaced)
-        return OA_NO_MEMORY;
-    for (long i = 0; i < ours->shape.layers; i++) {
-        k->replaced[i] = !same_attention(ours->shape.attention, theirs->shape.attention, i);
-        k->replacements += k->replaced[i];
+    for (enum oa_stack_role role = OA_STACK_ENCODER; role < OA_STACK_ROLES; role++) {
+        long layers = stack_with(k->student, role)->shape.layers;
+        if (!(ours->has & OA_STACK(role)))
+            continue;
+        bool *replaced = k->replaced[role] = oa_alloc(c, (size_t)layers * sizeof *replaced);
+        if (!replaced)
+            return OA_NO_MEMORY;
+        for (long i = 0; i < layers; i++) {
+            replaced[i] = !same_attention(&ours->spec[role], &theirs->spec[role], i);
+            k->replacements += replaced[i];
+        }
     }
     if (k->replacements)
         return oa_status(c);
@@ -148,7 +186,26 @@ static enum oa_error find_replaced(struct oa_teacher *k)
         k->model->options.model_attention);
 }
 
-/* Patterns of the parameters of these layers, for train.only; "" where there is none. */
+/* Adds patterns of the parameters of the layers of one stack, or of its cross-attention: one, where
+ * all are replaced. */
+static void name_layers_of(const struct oa_stack_specs *ours, const struct oa_stack_specs *theirs,
+                           enum oa_stack_role role, long layers, struct oa_text *out)
+{
+    const char *stack = role == OA_STACK_ENCODER ? "encoder" : "decoder",
+               *kind = role == OA_STACK_CROSS ? "cross_attention" : "attention";
+    const struct oa_spec *a = &ours->spec[role], *b = &theirs->spec[role];
+    long replaced = 0;
+    for (long i = 0; i < layers; i++)
+        replaced += !same_attention(a, b, i);
+    if (replaced == layers)
+        oa_text_printf(out, "%s%s.layers.*.%s.*", out->length ? "," : "", stack, kind);
+    for (long i = 0; replaced < layers && i < layers; i++)
+        if (!same_attention(a, b, i))
+            oa_text_printf(out, "%s%s.layers.%ld.%s.*", out->length ? "," : "", stack, i, kind);
+}
+
+/* Patterns of the parameters of the layers with another attention, for train.only; "" where there
+ * is none. */
 static enum oa_error name_replaced_layers(oa_context *c, struct oa_options *o,
                                           const struct oa_model_form *form)
 {
@@ -158,7 +215,6 @@ static enum oa_error name_replaced_layers(oa_context *c, struct oa_options *o,
     struct oa_stack_specs a = { 0 }, b = { 0 };
     struct oa_text names;
     unsigned has = oa_form_stacks(form);
-    enum oa_stack_role role = form->decoder ? OA_STACK_DECODER : OA_STACK_ENCODER;
     oa_options_default(&theirs);
     OA_TRY(teacher_find(c, o->distil_teacher, &files));
     OA_TRY(oa_config_load(c, files.config, &theirs, &other));
@@ -166,9 +222,16 @@ static enum oa_error name_replaced_layers(oa_context *c, struct oa_options *o,
     enum oa_error e = oa_stacks_parse(c, o->model_attention, has, &a);
     if (e == OA_OK)
         e = oa_stacks_parse(c, theirs.model_attention, oa_form_stacks(&other), &b);
-    for (long i = 0; e == OA_OK && i < o->model_layers; i++)
-        if (!same_attention(&a.spec[role], &b.spec[role], i))
-            oa_text_printf(&names, "%s*.%ld.attention.*", names.length ? "," : "", i);
+    if (e == OA_OK && b.has != has)
+        e = oa_fail(c, OA_UNSUPPORTED,
+                    "distil.teacher: a model learns from one of its own kind, but the teacher is "
+                    "\"%s\" and the student \"%s\"",
+                    oa_architecture_name(&other), oa_architecture_name(form));
+    for (enum oa_stack_role role = OA_STACK_ENCODER; e == OA_OK && role < OA_STACK_ROLES; role++) {
+        bool own = role == OA_STACK_ENCODER && o->model_encoder_layers;
+        if (has & OA_STACK(role))
+            name_layers_of(&a, &b, role, own ? o->model_encoder_layers : o->model_layers, &names);
+    }
     if (e == OA_OK)
         e = oa_options_set(c, o, "train.only", names.length ? names.s : "");
     oa_text_free(&names);
@@ -219,6 +282,30 @@ static double learn_output(oa_tape *t, oa_tensor *mine, const oa_tensor *theirs,
     return d->dry ? 0 : weight * error / size;
 }
 
+static oa_tensor *without_gradient(oa_tape *t, const oa_tensor *x)
+{
+    return x ? oa_tensor_from(t, x->data, x->rows, x->cols, x->ld, false) : NULL;
+}
+
+/* What a cross-attention makes of the padding of a target is no part of its loss; in other layers
+ * it is 0. */
+static oa_tensor *without_padding(oa_tape *t, oa_tensor *y, const struct oa_layer_input *in)
+{
+    if (!y || !in->memory || !in->query_lengths)
+        return y;
+    return oa_select_rows(
+        t, y, in->queries,
+        oa_tape_upload(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths));
+}
+
+/* The number of an attention layer among all of the student. */
+static uint64_t layer_place(const struct oa_teacher *k, enum oa_stack_role role, long layer)
+{
+    long encoder = k->student->encoder.shape.layers, decoder = k->student->decoder.shape.layers;
+    return (uint64_t)(layer + (role != OA_STACK_ENCODER ? encoder : 0) +
+                      (role == OA_STACK_CROSS ? decoder : 0));
+}
+
 /* The teacher's input is the student's, which gets no gradient. */
 static void learn_layer(void *argument, const struct oa_stack *s, const struct oa_layer *l,
                         const struct oa_layer_input *in, const oa_tensor *y)
@@ -226,20 +313,26 @@ static void learn_layer(void *argument, const struct oa_stack *s, const struct o
     struct oa_teacher *k = argument;
     oa_tape *t = k->learning;
     long layer = l->group->layer;
-    (void)s;
-    if (!t || !k->replaced[layer])
+    enum oa_stack_role role = in->memory                ? OA_STACK_CROSS
+                              : s == &k->model->encoder ? OA_STACK_ENCODER
+                                                        : OA_STACK_DECODER;
+    if (!t || !k->replaced[role][layer])
         return;
-    oa_tape_reset(t, true, true, oa_stream_child(k->stream, (uint64_t)layer));
-    oa_tape_at(t, oa_model_stack(k->student)->shape.role, "attention", (int)layer);
+    const struct oa_stack *own = stack_with(k->student, role);
+    const struct oa_block *block = &own->block[layer];
+    oa_tape_reset(t, true, true, oa_stream_child(k->stream, layer_place(k, role, layer)));
+    oa_tape_at(t, own->shape.role, in->memory ? "cross_attention" : "attention", (int)layer);
     struct oa_layer_input mine = *in;
-    mine.x = oa_tensor_from(t, in->x->data, in->x->rows, in->x->cols, in->x->ld, false);
+    mine.x = without_gradient(t, in->x);
+    mine.memory = without_gradient(t, in->memory);
     mine.dropout = k->student->options.model_attention_dropout;
     oa_tensor *output =
-        mine.x ? oa_layer_forward(t, &oa_model_stack(k->student)->block[layer].attention, &mine)
-               : NULL;
-    if (!output)
+        mine.x ? oa_layer_forward(t, in->memory ? &block->cross : &block->attention, &mine) : NULL;
+    output = without_padding(t, output, in);
+    const oa_tensor *theirs = without_padding(t, without_gradient(t, y), in);
+    if (!output || !theirs)
         return;
-    k->loss += learn_output(t, output, y, k->share / k->replacements);
+    k->loss += learn_output(t, output, theirs, k->share / k->replacements);
     oa_tape_backward(t);
 }
 
@@ -258,8 +351,8 @@ static double attention_loss(struct oa_teacher *k, oa_tape *t, const struct oa_b
 
 /* ---- the output of the model ---- */
 
-static double output_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batch *batch,
-                          double scale)
+static double probability_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batch *batch,
+                               double scale)
 {
     const struct oa_options *o = &k->student->options;
     oa_tensor *hidden = oa_model_batch_hidden(&k->tape, k->model, batch);
@@ -275,13 +368,37 @@ static double output_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batc
     return scale * oa_model_taught_loss(t, k->student, batch, scale, &soft);
 }
 
+/* With m the mean of the label v and the teacher's number z', by their weights,
+ *
+ *     hard·(z − v)² + soft·(z − z')² = (hard + soft)·(z − m)² + hard·soft/(hard + soft)·(v − z')²
+ */
+static double number_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batch *batch,
+                          double scale)
+{
+    const struct oa_options *o = &k->student->options;
+    double hard = o->distil_hard, soft = o->distil_soft, weight = hard + soft, rest = 0;
+    size_t bytes = (size_t)batch->rows * sizeof(double);
+    double *theirs = oa_tape_take_host(&k->tape, bytes), *mean = oa_tape_take_host(&k->tape, bytes);
+    struct oa_batch mixed = *batch;
+    if (!theirs || !mean || oa_model_outputs(&k->tape, k->model, batch, theirs) != OA_OK)
+        return 0;
+    for (int i = 0; batch->value && i < batch->rows; i++) { /* a plan has no values */
+        double apart = batch->value[i] - theirs[i];
+        mean[i] = (hard * batch->value[i] + soft * theirs[i]) / weight;
+        rest += hard * soft / weight * apart * apart;
+        mixed.value = mean;
+    }
+    return scale * (weight * oa_model_loss(t, k->student, &mixed, weight * scale) + rest);
+}
+
 double oa_teacher_loss(struct oa_teacher *k, oa_tape *t, const struct oa_batch *batch, double scale,
                        double share)
 {
     oa_tape_reset(&k->tape, false, false, (struct oa_stream){ 0 });
-    return k->student->options.distil_learn == OA_LEARN_ATTENTION
-               ? attention_loss(k, t, batch, share)
-               : output_loss(k, t, batch, scale);
+    if (k->student->options.distil_learn == OA_LEARN_ATTENTION)
+        return attention_loss(k, t, batch, share);
+    return k->student->form.output == OA_OUTPUT_NUMBER ? number_loss(k, t, batch, scale)
+                                                       : probability_loss(k, t, batch, scale);
 }
 
 /* ---- opening and closing ---- */
@@ -307,7 +424,8 @@ void oa_teacher_close(struct oa_teacher *k)
     if (k->student && k->student->options.distil_teacher[0])
         oa_tape_free(&k->tape);
     oa_model_close(k->model);
-    oa_free(k->replaced);
+    for (int role = 0; role < OA_STACK_ROLES; role++)
+        oa_free(k->replaced[role]);
     *k = (struct oa_teacher){ 0 };
 }
 

@@ -2,7 +2,8 @@
  * A run that a model learns from (distil.teacher): Hinton et al. 2015, and layer by layer Zhang et
  * al. 2024 (Hedgehog), arXiv 2402.04347.
  *
- *     output     hard·cross-entropy + soft·KL(teacher‖student), of every target
+ *     output     hard·cross-entropy + soft·KL(teacher‖student), of every target; of numbers
+ *                hard·(z − label)² + soft·(z − teacher's)²
  *     attention  mean over the layers with another attention of ‖y − y'‖²/‖y'‖²: y' is what the
  *                teacher's layer makes of its input in the teacher, y what the student's makes of
  *                the same input. No gradient leaves a layer. */
@@ -14,7 +15,7 @@
 struct oa_teacher {
     struct oa_model *model, *student; /* student: borrowed; model NULL: there is no teacher */
     oa_tape tape;                     /* of the teacher */
-    bool *replaced;                   /* [layers] with another attention */
+    bool *replaced[OA_STACK_ROLES];   /* [layers] with another attention; NULL: no such stack */
     int replacements;
     struct oa_attention_hook hook;
     /* Of the micro-batch at hand. */

@@ -89,6 +89,21 @@ expect 2 distil $classes --teacher classifier --student hedgehog --out x
 says err 'class'
 [ ! -e x ] || fail "a refused distillation made a folder"
 
+# A model of a number; one of images that was imported reads no files of pictures.
+awk 'BEGIN { for (i = 0; i < 40; i++) print 0.1 * (i % 7) "\t" substr("abcdefgh", 1 + i % 7, 2) }' >numbers.tsv
+numbers="--task regress --data.train numbers.tsv --data.tokenizer char --model.layers 2 --model.width 16 --model.heads 2 --model.context 16 --train.batch 8 --quiet"
+expect 0 train $numbers --train.steps 20 --out number
+expect 0 distil $numbers --teacher number --student hedgehog --distil.attention_steps 10 --train.steps 10 --out nearer
+says out '^validated       4 examples, loss in squared error$'
+after=$(sed -n 's/^after output *\([0-9.]*\) .*/\1/p' out)
+expect 0 eval nearer --json
+sed -n 's/.*"loss": \([0-9.]*[0-9]\).*/\1/p' out | awk -v after="$after" '{ exit !(($1 - after) ^ 2 < 1e-8) }' || fail "eval has not the loss $after"
+expect 0 import "$source/tests/golden-hf/vit" --out vit
+head -c 3075 /dev/zero >pictures.bin
+expect 1 distil --task classify --teacher vit --student hedgehog --data.train pictures.bin --out x
+says_wrapped err 'vit reads images of .* as tensors, and there are no files of such pictures to train on'
+[ ! -e x ] || fail "a refused distillation made a folder"
+
 mv teacher gone # a plan does not need it
 expect 0 plan d
 says_wrapped err 'the run learned from a teacher, which is not counted here'
