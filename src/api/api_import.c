@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-/* The options model.* that differ from their defaults, "layers=2, width=40". */
-static void add_model_options(const struct oa_options *o, struct oa_text *out)
+/* The options of a section ("model.") that differ from their defaults, "layers=2, width=40". */
+static void add_options(const struct oa_options *o, const char *section, struct oa_text *out)
 {
+    size_t n = strlen(section);
     struct oa_options defaults;
     const struct oa_option_row *option;
     int named = 0;
@@ -16,11 +17,11 @@ static void add_model_options(const struct oa_options *o, struct oa_text *out)
         struct oa_text value, usual;
         oa_text_init(&value, out->context);
         oa_text_init(&usual, out->context);
-        if (strncmp(option->key, "model.", 6) == 0 &&
+        if (strncmp(option->key, section, n) == 0 &&
             oa_options_get(out->context, o, option->key, &value) == OA_OK &&
             oa_options_get(out->context, &defaults, option->key, &usual) == OA_OK && value.s &&
             strcmp(value.s, usual.s ? usual.s : "") != 0)
-            oa_text_printf(out, "%s%s=%s", named++ ? ", " : "", option->key + 6, value.s);
+            oa_text_printf(out, "%s%s=%s", named++ ? ", " : "", option->key + n, value.s);
         oa_text_free(&value);
         oa_text_free(&usual);
     }
@@ -29,7 +30,7 @@ static void add_model_options(const struct oa_options *o, struct oa_text *out)
 static enum oa_error report_import(oa_context *c, const char *folder, const char *out,
                                    const struct oa_imported *i, const struct oa_output *output)
 {
-    struct oa_text text;
+    struct oa_text text, decoding;
     oa_text_init(&text, c);
     if (oa_wants_json(output)) {
         json_t *root = json_pack("{s:o, s:o, s:s, s:s, s:b}", "model", oa_json_name(c, folder),
@@ -43,7 +44,12 @@ static enum oa_error report_import(oa_context *c, const char *folder, const char
     oa_name_add(&text, out);
     oa_text_printf(&text, "\nfamily      %s, %.0f parameters\nmodel       ", i->family->type,
                    i->parameters);
-    add_model_options(&i->options, &text);
+    add_options(&i->options, "model.", &text);
+    oa_text_init(&decoding, c);
+    add_options(&i->options, "decode.", &decoding);
+    if (decoding.length)
+        oa_text_printf(&text, "\ndecoding    %s", decoding.s);
+    oa_text_free(&decoding);
     oa_text_printf(&text, "\n%s",
                    i->tokenizer ? ""
                                 : "tokenizer   none: there is no tokenizer.json; the model "

@@ -4,6 +4,8 @@
 #include "api/word_links.h"
 #include "tasks/writer.h"
 
+#include <string.h>
+
 struct translation {
     struct oa_trained t;
     const struct oa_translate_request *r;
@@ -28,17 +30,36 @@ static enum oa_error check_task(const struct translation *x, const char *folder,
                    folder, x->t.options.data_task);
 }
 
+/* Options that are not given are those of the run. */
+static enum oa_error read_decode_options(const oa_config *config, const struct oa_options *run,
+                                         struct oa_options *out)
+{
+    const struct oa_option_row *row;
+    *out = config->options;
+    for (int i = 0; (row = oa_option_at(i)); i++) {
+        struct oa_text value;
+        oa_text_init(&value, config->context);
+        if (strcmp(row->section, "decode") == 0 && !config->given.option[i] &&
+            oa_options_get(config->context, run, row->key, &value) == OA_OK)
+            oa_options_set(config->context, out, row->key, value.s ? value.s : "");
+        oa_text_free(&value);
+    }
+    return oa_status(config->context);
+}
+
 static enum oa_error open_translation(struct translation *x, const oa_config *config,
                                       const char *folder)
 {
     int best = x->r->best ? x->r->best : 1;
-    if (best > config->options.decode_beam)
-        return oa_fail(x->t.context, OA_ARGUMENT,
-                       "%d hypotheses need decode.beam of at least as many; it is %ld", best,
-                       config->options.decode_beam);
+    struct oa_options decode;
     OA_TRY(oa_trained_open(x->t.context, folder, &x->t));
     const struct oa_task *task = oa_task_find(x->t.options.data_task);
     OA_TRY(check_task(x, folder, task));
+    OA_TRY(read_decode_options(config, &x->t.options, &decode));
+    if (best > decode.decode_beam)
+        return oa_fail(x->t.context, OA_ARGUMENT,
+                       "%d hypotheses need decode.beam of at least as many; it is %ld", best,
+                       decode.decode_beam);
     x->lines = (struct oa_input_lines){ .context = x->t.context,
                                         .tokenizer = x->t.tokenizer,
                                         .layout = oa_example_layout_of(&x->t.options, task),
@@ -47,7 +68,7 @@ static enum oa_error open_translation(struct translation *x, const oa_config *co
                                         .all = (double)x->r->bytes,
                                         .title = "translating" };
     x->lines.layout.refuse_long = false;
-    return oa_writer_open(x->t.model, x->t.tokenizer, &config->options, best, &x->writer);
+    return oa_writer_open(x->t.model, x->t.tokenizer, &decode, best, &x->writer);
 }
 
 /* ---- writing ---- */

@@ -3,6 +3,7 @@
 #include "base/folder_lock.h"
 #include "base/json_read.h"
 #include "families/families.h"
+#include "families/generation.h"
 #include "families/gguf_model.h"
 #include "model/new_run.h"
 
@@ -229,6 +230,8 @@ static enum oa_error import_into(struct oa_device *d, const struct import_source
     enum oa_error e = open_family_tokenizer(d->context, from, i, &tok);
     if (e == OA_OK)
         e = name_target_tokens(d->context, tok, i);
+    if (e == OA_OK && !from->gguf)
+        e = oa_generation_read(d->context, from->path, tok, i);
     if (e == OA_OK)
         e = make_model(d, from, tok, i, &m);
     if (e == OA_OK)

@@ -132,7 +132,8 @@ static void write_marian(oa_context *c, const struct oa_exported *x, json_t *con
     oa_json_set(c, config, "decoder_start_token_id", json_integer(x->begin));
     oa_json_set(c, config, "pad_token_id", json_integer(x->begin));
     oa_json_set(c, config, "eos_token_id", json_integer(x->end));
-    oa_json_set(c, config, "forced_eos_token_id", json_integer(x->end));
+    oa_json_set(c, config, "forced_eos_token_id",
+                o->decode_force_end ? json_integer(x->end) : json_null());
 }
 
 const struct oa_model_family oa_family_marian = {

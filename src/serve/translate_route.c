@@ -22,7 +22,7 @@ static enum oa_error open_translator(struct oa_server *s, const json_t *request,
                        "%s was trained for the task \"%s\"; this path needs a run of translate, "
                        "summarize or dialogue",
                        (*m)->name, (*m)->options->data_task);
-    oa_options_default(&o);
+    o = *(*m)->options;
     OA_TRY(oa_request_integer(s->context, request, "beam", 1, 64, &o.decode_beam));
     OA_TRY(oa_request_real(s->context, request, "length_penalty", 0, 10, &o.decode_length_penalty));
     OA_TRY(

@@ -5,6 +5,7 @@
 #include "decode/characters.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static enum oa_error find_writer_token(struct oa_model *m, const struct oa_tokenizer *tokenizer,
@@ -16,6 +17,41 @@ static enum oa_error find_writer_token(struct oa_model *m, const struct oa_token
                : oa_fail(m->context, OA_FORMAT,
                          "the tokenizer lacks the token \"%s\": it does not belong to this model",
                          name);
+}
+
+static enum oa_error read_suppressed(oa_context *c, const char *list, long vocabulary,
+                                     struct oa_writer *w)
+{
+    w->suppressed = oa_alloc(c, (strlen(list) + 1) * sizeof *w->suppressed);
+    if (!w->suppressed)
+        return OA_NO_MEMORY;
+    for (const char *at = list; *at;) {
+        char *end;
+        long id = strtol(at, &end, 10);
+        if (end == at || id < 0 || id >= vocabulary || (*end && *end != ','))
+            return oa_fail(c, OA_ARGUMENT,
+                           "decode.suppress = %.60s: expected ids from 0 to %ld, separated by "
+                           "commas",
+                           list, vocabulary - 1);
+        w->suppressed[w->suppressed_count++] = (int32_t)id;
+        at = end + (*end == ',');
+    }
+    return OA_OK;
+}
+
+static enum oa_error read_constraints(const struct oa_options *decode, struct oa_writer *w)
+{
+    w->first = -1;
+    w->force_end = decode->decode_force_end;
+    w->renormalise = decode->decode_renormalise;
+    if (*decode->decode_first_token) {
+        w->first = oa_tokenizer_find(w->tokenizer, decode->decode_first_token);
+        if (w->first < 0)
+            return oa_fail(w->model->context, OA_ARGUMENT,
+                           "decode.first_token = %.60s is no token of the tokenizer",
+                           decode->decode_first_token);
+    }
+    return read_suppressed(w->model->context, decode->decode_suppress, w->model->vocabulary, w);
 }
 
 enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
@@ -32,6 +68,7 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                                   .limit = (int)decode->decode_max_tokens };
     OA_TRY(find_writer_token(m, tokenizer, m->options.model_begin_token, &out->beam.begin));
     OA_TRY(find_writer_token(m, tokenizer, m->options.model_end_token, &out->beam.end));
+    OA_TRY(read_constraints(decode, out));
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);
     out->words = oa_alloc(m->context, places * sizeof *out->words);
     out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);
@@ -48,6 +85,7 @@ void oa_writer_close(struct oa_writer *w)
 {
     oa_decoding_batch_close(&w->rows);
     oa_writable_close(w->writable);
+    oa_free(w->suppressed);
     oa_free(w->state);
     oa_free(w->before);
     oa_free(w->ids);
@@ -67,8 +105,44 @@ static void follow_states(struct oa_writer *w, int rows, const int *parent, cons
                                     : oa_writable_after(w->writable, before[parent[r]], ids[r]);
 }
 
-/* An oa_beam_model. Logits of tokens that may not follow are -∞; `sums` are over all tokens, so
- * that log p is the model's. */
+/* The id that must follow; -1: none. */
+static int32_t forced_token(const struct oa_writer *w)
+{
+    long tokens = w->rows.tokens, limit = w->beam.limit, most = w->model->options.model_context;
+    if (w->force_end && tokens == (limit && limit < most ? limit : most))
+        return w->beam.end;
+    return tokens == 1 ? w->first : -1;
+}
+
+/* log Σ exp of what may be written. */
+static double writable_sum(const float *row, long n)
+{
+    double top = -INFINITY, sum = 0;
+    for (long i = 0; i < n; i++)
+        top = fmax(top, (double)row[i]);
+    for (long i = 0; i < n; i++)
+        sum += exp((double)row[i] - top);
+    return top + log(sum);
+}
+
+static void constrain_row(const struct oa_writer *w, float *row, double *sum)
+{
+    long n = w->model->vocabulary;
+    int32_t forced = forced_token(w);
+    if (oa_tokenizer_kind_of(w->tokenizer) == OA_TOKENIZER_IDS) /* no token is special there */
+        row[w->beam.begin] = -INFINITY;
+    for (int i = 0; i < w->suppressed_count; i++)
+        row[w->suppressed[i]] = -INFINITY;
+    for (long i = 0; forced >= 0 && i < n; i++)
+        row[i] = i == forced ? 0 : -INFINITY;
+    if (forced >= 0)
+        *sum = 0;
+    else if (w->renormalise)
+        *sum = writable_sum(row, n);
+}
+
+/* An oa_beam_model. Logits of tokens that may not follow are -∞; without decode.renormalise `sums`
+ * are over all tokens, so that log p is the model's. */
 static enum oa_error next_logits(void *argument, int rows, const int *source, const int *parent,
                                  const int32_t *ids, float *logits, double *sums)
 {
@@ -86,8 +160,7 @@ static enum oa_error next_logits(void *argument, int rows, const int *source, co
     for (int r = 0; r < rows; r++) {
         float *row = logits + (size_t)r * (size_t)w->model->vocabulary;
         oa_writable_mask(w->writable, w->state[r], row);
-        if (oa_tokenizer_kind_of(w->tokenizer) == OA_TOKENIZER_IDS) /* no token is special there */
-            row[w->beam.begin] = -INFINITY;
+        constrain_row(w, row, &sums[r]);
     }
     return OA_OK;
 }

@@ -18,10 +18,14 @@ struct oa_writer {
         *before; /* [rows] UTF-8 state of each text (characters.h), now and one token ago */
     struct oa_decoding_batch rows;
     struct oa_sequences sources; /* of the current call */
+    int32_t first;               /* decode.first_token; -1: none */
+    bool force_end, renormalise;
+    int32_t *suppressed; /* ids */
+    int suppressed_count;
     int32_t *ids, *words, *lengths;
 };
 
-/* Reads decode.beam, length_penalty, optimal_stopping and max_tokens. best: hypotheses per source.
+/* Reads the options decode.*. best: hypotheses per source.
  * OA_FORMAT: the tokenizer lacks the tokens of the model (model.begin_token, model.end_token).
  * Close also after an error. */
 enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,

@@ -42,7 +42,7 @@ translate marian --decode.beam 4 <ids.txt
 # Beams of transformers, which ended before the limit.
 while IFS='|' read -r how ids wanted; do
     echo "$ids" >ids.txt
-    translate marian --decode.beam 4 --decode.optimal_stopping "${how%% *}" --decode.length_penalty "$(echo "$how" | cut -d ' ' -f 2)" <ids.txt
+    translate marian --decode.force_end false --decode.beam 4 --decode.optimal_stopping "${how%% *}" --decode.length_penalty "$(echo "$how" | cut -d ' ' -f 2)" <ids.txt
     [ "$(echo $(cat out))" = "$(echo $wanted)" ] || fail "$how: $(cat out) and not $wanted"
 done <"$golden/marian/beams.txt"
 [ "$(wc -l <"$golden/marian/beams.txt")" -eq 18 ] || fail 'not all beams were compared'
@@ -57,13 +57,13 @@ for one in marian t5; do
     while IFS='|' read -r how ids wanted sum; do
         set -- $how
         echo "$ids" >ids.txt
-        translate $run --scores --decode.beam 4 --decode.optimal_stopping "$1" --decode.length_penalty "$2" --max-tokens "$3" <ids.txt
+        translate $run --scores --decode.force_end false --decode.beam 4 --decode.optimal_stopping "$1" --decode.length_penalty "$2" --max-tokens "$3" <ids.txt
         [ "$(cut -f 2 out | xargs)" = "$(echo $wanted)" ] || fail "$one, $how: $(cat out) and not $wanted"
         cut -f 1 out | awk -v sum="$sum" '{ exit !(($1 - sum) ^ 2 < 1e-6) }' || fail "$one, $how: $(cat out) and not $sum"
     done <"$golden/$one/beams-limit.txt"
     [ "$(wc -l <"$golden/$one/beams-limit.txt")" -eq 54 ] || fail 'not all beams were compared'
 done
-translate marian --decode.beam 1 --max-tokens 3 <ids.txt
+translate marian --decode.beam 1 --decode.force_end false --max-tokens 3 <ids.txt
 says_wrapped err '1 of 1 outputs did not end within 3 tokens (decode.max_tokens)'
 
 # With source.spm, target.spm and vocab.json it reads and writes texts, as transformers does (marian_text.py).

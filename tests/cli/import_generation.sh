@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# generation_config.json: outputs and sums of log p by its rules are those of transformers (tests/golden-hf/beams_rules.py); what
+# changes outputs and is not followed is reported.
+. "$2/tests/cli/common"
+golden=$source/tests/golden-hf
+copy() { # FOLDER OF A CASE
+    rm -rf model run
+    cp -r "$golden/$1" model
+    chmod -R u+w model
+}
+expect_in() { # INPUT WORD...
+    input=$1
+    shift
+    "$orthant" "$@" <"$input" >out 2>err || fail "$*"
+}
+
+for one in marian t5; do
+    copy $one
+    rm -f model/tokenizer.json
+    last=
+    while IFS='|' read -r rule ids wanted sum; do
+        [ "$rule" = "$last" ] || {
+            echo "$rule" >model/generation_config.json
+            rm -rf run
+            expect 0 import model --out run
+            ! grep -q 'not followed' err || fail "$rule is not followed"
+            last=$rule
+        }
+        echo "$ids" >ids.txt
+        expect_in ids.txt translate run --scores
+        [ "$(cut -f 2 out | xargs)" = "$(echo $wanted)" ] || fail "$one, $rule: $(cat out) and not $wanted"
+        cut -f 1 out | awk -v sum="$sum" '{ exit !(($1 - sum) ^ 2 < 1e-8) }' || fail "$one, $rule: $(cat out) and not $sum"
+    done <"$golden/$one/beams-rules.txt"
+    [ "$(wc -l <"$golden/$one/beams-rules.txt")" -eq 18 ] || fail 'not all outputs were compared'
+done
+
+# Without the file those keys of config.json count, which what is given goes before; exported, the forced end is there again.
+copy marian
+expect 0 import model --out run
+says out '^decoding    force_end=true$'
+echo '66 92 70' >ids.txt
+expect_in ids.txt translate run --beam 1 --max-tokens 2
+[ "$(wc -w <out)" = 1 ] || fail 'the end was not forced'
+expect_in ids.txt translate run --beam 1 --max-tokens 2 --decode.force_end false
+[ "$(wc -w <out)" = 2 ] || fail 'the end was forced'
+expect 0 export run --out back
+says back/config.json '"forced_eos_token_id": 0'
+
+follows() { # FILE PATTERN: of an import with that generation_config.json
+    echo "$1" >model/generation_config.json
+    rm -rf run
+    expect 0 import model --out run
+    says_wrapped err "$2"
+}
+follows '{"repetition_penalty": 1.2, "min_length": 3, "no_repeat_ngram_size": 2, "top_k": 50, "begin_suppress_tokens": [4]}' \
+    "not followed: begin_suppress_tokens, min_length, no_repeat_ngram_size, repetition_penalty; 'orthant translate' has"
+follows '{"num_beams": 4, "bad_words_ids": [[3, 4]], "length_penalty": -1, "do_sample": true, "forced_eos_token_id": 7}' \
+    'not followed: length_penalty, early_stopping (false by default), forced_eos_token_id, bad_words_ids, do_sample;'
+follows '{"max_length": "x", "forced_bos_token_id": 4000, "num_beams": true, "suppress_tokens": 3}' \
+    'not followed: num_beams, max_length, forced_bos_token_id, suppress_tokens;'
+echo '{"repetition_penalty": 1.0, "min_length": 0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "bad_words_ids": null, "early_stopping": false, "num_beams": 1, "diversity_penalty": 0.0}' >model/generation_config.json
+rm -rf run
+expect 0 import model --out run
+! grep -q 'not followed' err || fail 'values that change nothing were reported'
+echo '[]' >model/generation_config.json
+expect 1 import model --out x
+says err 'generation_config.json is no JSON object'
+echo '{"num_beams": 4' >model/generation_config.json
+expect 1 import model --out x
+says err 'generation_config.json'
+[ ! -e x ] || fail 'a refused import left a folder'
+rm model/generation_config.json
+expect 0 import model --out x
+for wrong in 140 -1 3x; do
+    status=0
+    "$orthant" translate x --decode.suppress "$wrong" <ids.txt >out 2>err || status=$?
+    [ $status -eq 2 ] || fail "decode.suppress $wrong ended with $status"
+    says err 'expected ids from 0 to 139, separated by commas'
+done
+status=0
+"$orthant" translate x --decode.first_token nothing <ids.txt >out 2>err || status=$?
+[ $status -eq 2 ] || fail "decode.first_token nothing ended with $status"
+says err 'decode.first_token = nothing is no token of the tokenizer'
+
+# Decoders: what changes outputs is reported, and the token at which transformers ends.
+copy smollm2
+follows '{"eos_token_id": 2, "do_sample": true, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.0}' \
+    "not followed: do_sample, temperature, top_p; 'orthant generate' has"
+says_wrapped err "\"eos_token_id\": 'orthant generate' writes on after it; end there with --stop \"<|im_end|>\""
