@@ -49,6 +49,11 @@ enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the recor
 void oa_log(oa_context *c, int level, const char *format, ...) OA_PRINTF(3, 4);
 /* The signal that requested a stop (SIGINT, SIGTERM), or 0. Long work polls it between steps. */
 int oa_stop_requested(const oa_context *c);
+/* Long computations call it between their parts, with nothing of theirs in a worker's scratch: a
+ * server does other work in between. Calls what was set for the context (NULL: nothing), unless a
+ * failure is recorded. */
+void oa_pause(oa_context *c);
+void oa_context_on_pause(oa_context *c, void (*pause)(void *argument), void *argument);
 /* `reserved` fields of public structs must be 0: they are for later versions. */
 enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long *reserved,
                                 int count);

@@ -102,6 +102,18 @@ void oa_clear_error(oa_context *c)
 
 /* ---- log, stop, version ---- */
 
+void oa_context_on_pause(oa_context *c, void (*pause)(void *argument), void *argument)
+{
+    c->pause = pause;
+    c->pause_argument = argument;
+}
+
+void oa_pause(oa_context *c)
+{
+    if (c->pause && oa_status(c) == OA_OK)
+        c->pause(c->pause_argument);
+}
+
 void oa_log(oa_context *c, int level, const char *format, ...)
 {
     if (!c->settings.log)

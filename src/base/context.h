@@ -26,6 +26,8 @@ struct oa_context {
     const char *copies;         /* folder (file_copies.h); NULL: none */
     bool copies_only;
     bool stop_deferred;
+    void (*pause)(void *argument); /* oa_pause; NULL: nothing */
+    void *pause_argument;
     atomic_long allocations;
     pthread_mutex_t error_lock; /* while a failure is recorded */
     atomic_int error;           /* an oa_error; set after the sentence is complete */

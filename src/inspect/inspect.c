@@ -103,6 +103,7 @@ static void compare_head_with_fixed(void *argument, const char *attention, const
         const struct oa_layer_view *v = &k->what->layer[i];
         for (long h = 0; of_shape(v, k->shape) && h < v->layer->shape.heads; h++) {
             struct oa_head_map m = map_of(v, h);
+            oa_pause(k->what->context);
             double covered =
                 oa_view_group(v, h)->mechanism->weights ? oa_head_covered(&m, fixed) : 0;
             if (covered <= v->head[h].covered)
@@ -173,6 +174,7 @@ static enum oa_error weigh_heads(struct oa_inspection *what, struct oa_layer_vie
     for (long h = 0; h < H; h++) {
         struct oa_head_map m = map_of(v, h);
         v->head[h] = (struct oa_head_facts){ .covered = 0 };
+        oa_pause(what->context);
         for (long i = 0; i < v->in.queries; i++) {
             long *n = &v->visible[h * v->in.queries + i];
             *n = 0;
@@ -207,9 +209,9 @@ enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_seq
     out->layer = oa_alloc(m->context, (size_t)out->capacity * sizeof *out->layer);
     if (!out->layer)
         return OA_NO_MEMORY;
-    m->hook = &watch;
+    t->hook = &watch;
     enum oa_error e = forward(t, m, in, source);
-    m->hook = NULL;
+    t->hook = NULL;
     return e;
 }
 

@@ -102,8 +102,7 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
                                 .dropout = o->model_dropout,
                                 .attention_dropout = o->model_attention_dropout,
                                 .state = batched ? NULL : state,
-                                .rows = batched ? state : NULL,
-                                .hook = m->hook };
+                                .rows = batched ? state : NULL };
     return oa_stack_forward(t, s->stack, &x);
 }
 

@@ -98,8 +98,6 @@ struct oa_model {
     struct oa_norm head_norm;              /* model.head_norm */
     struct oa_parameter *output;           /* [outputs, D]; `embedding` if tied; NULL: states */
     struct oa_parameter *output_bias;      /* or NULL */
-    const struct oa_attention_hook
-        *hook; /* called after each attention layer of a forward pass; or NULL */
 };
 
 /* A model initialised from the seed of OA_CHANCE_INIT; training: with gradients and moments. The

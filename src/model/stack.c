@@ -237,8 +237,8 @@ static oa_tensor *stack_attend(oa_tape *t, const struct residual_stream *f,
                                const struct oa_layer *l, const struct oa_layer_input *in)
 {
     oa_tensor *y = oa_layer_forward(t, l, in);
-    if (y && f->in->hook)
-        f->in->hook->after(f->in->hook->argument, f->stack, l, in, y);
+    if (y && t->hook)
+        t->hook->after(t->hook->argument, f->stack, l, in, y);
     return y;
 }
 
@@ -305,6 +305,7 @@ static void stack_block_forward(oa_tape *t, struct residual_stream *f, int layer
 {
     const struct oa_block *b = &f->stack->block[layer];
     bool parallel = f->stack->shape.parallel;
+    oa_pause(t->context);
     oa_tensor *x = branch_input(t, f, "attention_norm", layer, &b->attention_norm);
     oa_tensor *same = parallel ? branch_input(t, f, "ffn_norm", layer, &b->ffn_norm) : NULL;
     oa_tensor *y = stack_self_attention(t, f, layer, x);
@@ -314,6 +315,7 @@ static void stack_block_forward(oa_tape *t, struct residual_stream *f, int layer
         y = stack_cross_attention(t, f, layer, x);
         branch_output(t, f, "cross_norm", layer, &b->cross_norm, y);
     }
+    oa_pause(t->context);
     x = parallel ? same : branch_input(t, f, "ffn_norm", layer, &b->ffn_norm);
     y = stack_feed_forward(t, f, layer, x);
     branch_output(t, f, "ffn_norm", layer, &b->ffn_norm, y);

@@ -72,7 +72,7 @@ struct oa_stack_state {
     oa_tensor *memory;               /* decoding batches: the memory at the first call, then NULL */
 };
 
-/* Called after every attention layer with its input and output. */
+/* Of a tape: called after every attention layer with its input and output. */
 struct oa_attention_hook {
     void (*after)(void *argument, const struct oa_stack *s, const struct oa_layer *l,
                   const struct oa_layer_input *in, const oa_tensor *y);
@@ -92,7 +92,6 @@ struct oa_stack_input {
     double dropout, attention_dropout;
     const struct oa_stack_state *state; /* decoding: of a single sequence; NULL: whole sequences */
     const struct oa_stack_state *rows;  /* [B] decoding batch (oa_layer_input), or NULL */
-    const struct oa_attention_hook *hook; /* or NULL */
 };
 /* Hidden states [B·T, D]. */
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in);

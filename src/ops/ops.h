@@ -153,7 +153,9 @@ struct oa_tape {
     struct oa_state *state;  /* decoding: caches of the ops; NULL: whole sequences */
     long invariant_rows;     /* > 0: linear maps are batch invariant: each group of so many rows (a
                                  sequence) gets the same bits as alone */
-    struct oa_store *packs;  /* decoding: linear maps use this store's packed weights; NULL: none */
+    const struct oa_attention_hook
+        *hook;              /* of model/stack.h: called after each attention layer; NULL: none */
+    struct oa_store *packs; /* decoding: linear maps use this store's packed weights; NULL: none */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);

@@ -60,7 +60,10 @@ static enum oa_error map_prompt(struct oa_server *s, const json_t *request, stru
     OA_TRY(check_map_size(m, ids));
     s->counts.prompt_tokens += (double)ids->count;
     const struct oa_sequences in = { .rows = 1, .length = (long)ids->count, .ids = ids->id };
-    enum oa_error e = oa_inspect_model(m->tape, m->model, &in, NULL, &what);
+    oa_tape tape;
+    oa_tape_init(&tape, m->model->device);
+    enum oa_error e = oa_inspect_model(&tape, m->model, &in, NULL, &what);
+    oa_tape_free(&tape);
     if (e == OA_OK)
         *out = json_pack("{s:s, s:s, s:o, s:o}", "object", "attention", "model", m->name, "tokens",
                          attention_tokens_json(m, ids), "layers", oa_inspection_layers_json(&what));

@@ -25,7 +25,8 @@ static enum oa_error read_texts(struct oa_served_model *m, const json_t *value, 
     return OA_OK;
 }
 
-static enum oa_error compute_outputs(struct oa_served_model *m, const struct oa_examples *texts,
+static enum oa_error compute_outputs(oa_tape *t, struct oa_served_model *m,
+                                     const struct oa_examples *texts,
                                      const struct oa_example_layout *layout, double *out)
 {
     struct oa_example_batching how = { .rows = 1, .alike = layout->source_limit };
@@ -38,9 +39,9 @@ static enum oa_error compute_outputs(struct oa_served_model *m, const struct oa_
     enum oa_error e = oa_batches_cover(b, m->tokenizer, 0, &cover);
     if (e == OA_OK)
         e = oa_batches_window(b, 0, &batch);
-    oa_tape_reset(m->tape, false, false, (struct oa_stream){ 0 });
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
     if (e == OA_OK)
-        e = oa_model_outputs_batch_invariant(m->tape, m->model, &batch, out);
+        e = oa_model_outputs_batch_invariant(t, m->model, &batch, out);
     oa_batches_close(b);
     return e;
 }
@@ -59,8 +60,8 @@ static json_t *class_json(const struct oa_served_model *m, size_t index, const d
                      "scores", scores);
 }
 
-static enum oa_error classify_one(struct oa_served_model *m, const json_t *value, size_t index,
-                                  json_t *data)
+static enum oa_error classify_one(oa_tape *t, struct oa_served_model *m, const json_t *value,
+                                  size_t index, json_t *data)
 {
     oa_context *c = m->model->context;
     struct oa_input_text text[2];
@@ -75,7 +76,7 @@ static enum oa_error classify_one(struct oa_served_model *m, const json_t *value
     enum oa_error e =
         out ? oa_source_encode(m->tokenizer, &layout, "input", text, texts, &coded) : OA_NO_MEMORY;
     if (e == OA_OK)
-        e = compute_outputs(m, &coded, &layout, out);
+        e = compute_outputs(t, m, &coded, &layout, out);
     if (out)
         oa_examples_close(&coded);
     if (e == OA_OK)
@@ -109,9 +110,13 @@ static enum oa_error classify_inputs(struct oa_server *s, const json_t *request,
     OA_TRY(oa_request_model(s, request, m));
     OA_TRY(check_classifier(*m));
     OA_TRY(oa_inputs_check(s->context, request));
-    for (size_t i = 0; i < oa_inputs_count(request); i++)
-        OA_TRY(classify_one(*m, oa_inputs_at(request, i), i, data));
-    return OA_OK;
+    oa_tape tape;
+    oa_tape_init(&tape, (*m)->model->device);
+    enum oa_error e = OA_OK;
+    for (size_t i = 0; e == OA_OK && i < oa_inputs_count(request); i++)
+        e = classify_one(&tape, *m, oa_inputs_at(request, i), i, data);
+    oa_tape_free(&tape);
+    return e;
 }
 
 void oa_answer_classify(struct oa_server *s, struct oa_exchange *x, json_t *request)

@@ -15,6 +15,7 @@ struct embedding_options {
     struct oa_served_model *model;
     enum pooling_kind pooling;
     bool base64;
+    oa_tape tape; /* of the passes */
 };
 
 static enum oa_error read_embedding_options(struct oa_server *s, const json_t *request,
@@ -84,19 +85,20 @@ static enum oa_error encode_input(struct oa_served_model *m, size_t index, const
     return OA_OK;
 }
 
-static enum oa_error pool_states(struct oa_served_model *m, const struct oa_ids *ids,
-                                 enum pooling_kind pooling, double *out)
+static enum oa_error pool_states(struct embedding_options *o, const struct oa_ids *ids, double *out)
 {
+    struct oa_served_model *m = o->model;
     struct oa_sequences in = { .rows = 1, .length = (long)ids->count, .ids = ids->id };
     struct oa_device *d = m->model->device;
     const struct oa_model_form *f = &m->model->form;
-    oa_tape_reset(m->tape, false, false, (struct oa_stream){ 0 });
+    oa_tape_reset(&o->tape, false, false, (struct oa_stream){ 0 });
     const oa_tensor *h = f->encoder && f->decoder
-                             ? oa_model_encode(m->tape, m->model, &in)
-                             : oa_model_hidden(m->tape, m->model, &in, NULL, NULL);
-    double *row = h ? oa_tape_take_host(m->tape, (size_t)h->cols * sizeof *row) : NULL;
+                             ? oa_model_encode(&o->tape, m->model, &in)
+                             : oa_model_hidden(&o->tape, m->model, &in, NULL, NULL);
+    double *row = h ? oa_tape_take_host(&o->tape, (size_t)h->cols * sizeof *row) : NULL;
     OA_TRY(oa_status(m->model->context));
-    long first = pooling == POOL_LAST ? h->rows - 1 : 0, end = pooling == POOL_FIRST ? 1 : h->rows;
+    long first = o->pooling == POOL_LAST ? h->rows - 1 : 0,
+         end = o->pooling == POOL_FIRST ? 1 : h->rows;
     for (long t = first; t < end; t++) {
         oa_acts_read(d, h->cols, oa_act_at(d, h->data, t * h->ld), row);
         for (long k = 0; k < h->cols; k++)
@@ -132,7 +134,7 @@ static json_t *base64_json(oa_context *c, const double *x, long n)
     return value;
 }
 
-static enum oa_error embed_one(const struct embedding_options *o, const json_t *value, size_t index,
+static enum oa_error embed_one(struct embedding_options *o, const json_t *value, size_t index,
                                json_t *data, long *tokens)
 {
     struct oa_ids ids;
@@ -142,7 +144,7 @@ static enum oa_error embed_one(const struct embedding_options *o, const json_t *
     oa_ids_init(&ids, c);
     enum oa_error e = out ? encode_input(o->model, index, value, &ids) : OA_NO_MEMORY;
     if (e == OA_OK)
-        e = pool_states(o->model, &ids, o->pooling, out);
+        e = pool_states(o, &ids, out);
     if (e == OA_OK)
         oa_json_append(
             c, data,
@@ -161,7 +163,11 @@ void oa_answer_embeddings(struct oa_server *s, struct oa_exchange *x, json_t *re
     json_t *data = json_array();
     long tokens = 0;
     enum oa_error e = read_embedding_options(s, request, &o);
+    if (e == OA_OK)
+        oa_tape_init(&o.tape, o.model->model->device);
     for (size_t i = 0; e == OA_OK && i < oa_inputs_count(request); i++)
         e = embed_one(&o, oa_inputs_at(request, i), i, data, &tokens);
+    if (o.tape.device)
+        oa_tape_free(&o.tape);
     oa_inputs_reply(s, x, e, o.model, data, tokens);
 }

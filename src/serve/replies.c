@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PAUSE_BYTES = 1 << 16 };
+
 json_t *oa_bytes_json(oa_context *c, const char *bytes, size_t length)
 {
     struct oa_text text;
@@ -43,23 +45,41 @@ json_t *oa_failure_json(oa_context *c, int *status)
                      *status == 400 ? "invalid_request_error" : "server_error", "param", "code");
 }
 
-static void reply_status(struct oa_exchange *x, int status, json_t *value)
+struct reply_text {
+    struct oa_text text;
+    size_t paused; /* length at the last pause */
+};
+
+static int add_reply_text(const char *piece, size_t length, void *argument)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    struct reply_text *r = argument;
+    oa_text_add(&r->text, piece, length);
+    if (r->text.length - r->paused >= PAUSE_BYTES) {
+        r->paused = r->text.length;
+        oa_pause(r->text.context);
+    }
+    return oa_status(r->text.context) == OA_OK ? 0 : -1;
+}
+
+static void reply_status(struct oa_server *s, struct oa_exchange *x, int status, json_t *value)
+{
+    struct reply_text r = { .paused = 0 };
     static const char none[] = "{\"error\": {\"message\": \"out of memory\", "
                                "\"type\": \"server_error\", \"param\": null, \"code\": null}}";
-    if (text)
-        oa_exchange_answer(x, status, "application/json", text, strlen(text));
+    oa_text_init(&r.text, s->context);
+    if (value && json_dump_callback(value, add_reply_text, &r, JSON_COMPACT) == 0)
+        oa_exchange_answer(x, status, "application/json", r.text.s, r.text.length);
     else
         oa_exchange_answer(x, 503, "application/json", none, strlen(none));
-    free(text);
+    oa_clear_error(s->context);
+    oa_text_free(&r.text);
     json_decref(value);
 }
 
 void oa_reply_json(struct oa_server *s, struct oa_exchange *x, json_t *value)
 {
     if (oa_status(s->context) == OA_OK) {
-        reply_status(x, 200, value);
+        reply_status(s, x, 200, value);
         return;
     }
     json_decref(value);
@@ -69,7 +89,7 @@ void oa_reply_json(struct oa_server *s, struct oa_exchange *x, json_t *value)
 void oa_reply_failed(struct oa_server *s, struct oa_exchange *x, int status, json_t *failure)
 {
     s->counts.failures++;
-    reply_status(x, status, failure);
+    reply_status(s, x, status, failure);
 }
 
 void oa_reply_failure(struct oa_server *s, struct oa_exchange *x)

@@ -55,21 +55,22 @@ static void answer_models(struct oa_server *s, struct oa_exchange *x, json_t *re
 static const struct {
     const char *path;
     bool post, open; /* open: without a key */
-    void (*answer)(struct oa_server *s, struct oa_exchange *x, json_t *request);
+    oa_job_answer *answer;
+    bool job; /* answered in turns with other work */
 } routes[] = {
-    { "/", false, true, answer_page },
-    { "/health", false, true, answer_health },
-    { "/metrics", false, false, oa_answer_metrics },
-    { "/v1/models", false, false, answer_models },
-    { "/v1/completions", true, false, oa_completion_begin },
-    { "/v1/score", true, false, oa_score_begin },
-    { "/v1/classify", true, false, oa_answer_classify },
-    { "/v1/translate", true, false, oa_answer_translate },
-    { "/v1/embeddings", true, false, oa_answer_embeddings },
-    { "/v1/attention", true, false, oa_answer_attention },
-    { "/tokenize", true, false, oa_answer_tokenize },
-    { "/detokenize", true, false, oa_answer_detokenize },
-    { "/tokenizer_info", false, false, oa_answer_tokenizer_info },
+    { "/", false, true, answer_page, false },
+    { "/health", false, true, answer_health, false },
+    { "/metrics", false, false, oa_answer_metrics, false },
+    { "/v1/models", false, false, answer_models, false },
+    { "/v1/completions", true, false, oa_completion_begin, false },
+    { "/v1/score", true, false, oa_score_begin, false },
+    { "/v1/classify", true, false, oa_answer_classify, true },
+    { "/v1/translate", true, false, oa_answer_translate, true },
+    { "/v1/embeddings", true, false, oa_answer_embeddings, true },
+    { "/v1/attention", true, false, oa_answer_attention, true },
+    { "/tokenize", true, false, oa_answer_tokenize, false },
+    { "/detokenize", true, false, oa_answer_detokenize, false },
+    { "/tokenizer_info", false, false, oa_answer_tokenizer_info, false },
 };
 
 bool oa_route_known(const char *path, bool *post, bool *open)
@@ -108,6 +109,8 @@ void oa_route(struct oa_server *s, struct oa_exchange *x)
         i++;
     if (read_request(s, x, routes[i].post, &request) != OA_OK)
         oa_reply_failure(s, x);
+    else if (routes[i].job)
+        oa_jobs_add(&s->jobs, x, request, routes[i].answer);
     else
         routes[i].answer(s, x, request);
     json_decref(request);

@@ -82,13 +82,20 @@ static void take_requests(struct oa_server *s, double seconds)
         oa_route(s, x);
 }
 
+/* A step of everything under way; false: there was nothing. */
+static bool step_requests(struct oa_server *s)
+{
+    bool jobs = oa_jobs_step(&s->jobs);
+    return oa_completions_step(s) || jobs;
+}
+
 static void serve_until_stopped(struct oa_server *s)
 {
     double expired = oa_clock();
     bool busy = false;
     while (!oa_stop_pending(s->context)) {
         take_requests(s, busy ? 0 : 0.1);
-        busy = oa_completions_step(s);
+        busy = step_requests(s);
         if (oa_clock() - expired > 1) {
             oa_http_expire(s->http);
             expired = oa_clock();
@@ -103,7 +110,7 @@ static void finish_requests(struct oa_server *s)
     oa_http_quiesce(s->http);
     for (double since = oa_clock(); busy || oa_clock() - since < PATIENCE;) {
         take_requests(s, busy ? 0 : 0.02);
-        busy = oa_completions_step(s);
+        busy = step_requests(s);
         if (busy)
             since = oa_clock();
         else if (oa_http_end_if_idle(s->http))
@@ -117,6 +124,7 @@ enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int 
 {
     struct oa_server s = { .context = c, .model = model, .models = models };
     s.started = (double)time(NULL);
+    oa_jobs_open(&s, &s.jobs);
     enum oa_error e = open_server(&s, how);
     if (e == OA_OK) {
         if (s.slot_bytes)
@@ -135,6 +143,7 @@ enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int 
     }
     oa_http_close(s.http);
     oa_slots_close(&s.slots);
+    oa_jobs_close(&s.jobs);
     for (int i = 0; i < models; i++)
         close_served(&model[i]);
     return e;

@@ -4,6 +4,7 @@
 #define ORTHANT_SERVE_SERVER_H
 
 #include "serve/http_server.h"
+#include "serve/jobs.h"
 #include "serve/serve.h"
 #include "serve/slots.h"
 
@@ -22,6 +23,7 @@ struct oa_server {
     int models;
     struct oa_http *http;
     struct oa_slots slots;
+    struct oa_jobs jobs;
     long slot_bytes, prefix_bytes;     /* most that states of slots and stored prefixes take */
     struct oa_completion *completions; /* under way, oldest first */
     unsigned long long made;           /* completions so far, for their ids */

@@ -415,7 +415,7 @@ enum oa_error oa_teacher_open(struct oa_model *student, const struct oa_tokenize
     if (student->options.distil_learn == OA_LEARN_OUTPUT)
         return OA_OK;
     out->hook = (struct oa_attention_hook){ learn_layer, out };
-    out->model->hook = &out->hook;
+    out->tape.hook = &out->hook;
     return find_replaced(out);
 }
 

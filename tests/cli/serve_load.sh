@@ -6,7 +6,12 @@ text 30000
 expect 0 train --config tiny.yaml --model.context 64 --out run
 expect 0 train --config tiny.yaml --model.context 64 --model.attention "linear ; softmax" --data.tokenizer bpe:300 \
     --model.position rotary --out other
-"$orthant" serve run other --port 0 --timeout 3 --connections 64 --sequences 8 --body 1024 >started 2>err &
+expect 0 train --config tiny.yaml --model.context 256 --train.steps 2 --out long
+awk 'BEGIN { srand(7); for (i = 0; i < 60; i++) { c = int(rand() * 2); printf "%s\t%s\n", c ? "yes" : "no",
+    c ? "to be or not to be" : "the end of the question" } }' >classes.tsv
+expect 0 train --config tiny.yaml --task classify --data.train classes.tsv --data.valid "" --model.context 256 --train.steps 2 \
+    --out classes
+"$orthant" serve run other long classes --port 0 --timeout 3 --connections 64 --sequences 8 --body 1024 >started 2>err &
 server=$!
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
 if grep -q libmicrohttpd err; then

@@ -97,6 +97,46 @@ for first, part in zip((0, 64, 128, 64 * (len(windows) - 1)), parts):
     assert got[first + 1 : first + 65] == part["token_logprobs"][1:], "a window has other numbers than alone"
 assert abs(sum(got[1:]) - scored["long"]["log_p"]) < 1e-6 * -scored["long"]["log_p"]
 
+# ---- maps, embeddings and classes take turns with other requests: a completion of 40 steps that comes later ends earlier
+
+LONG = [("/v1/attention", {"model": "long", "prompt": words * 6}), ("/v1/embeddings", {"model": "long", "input": [words * 6] * 400}),
+        ("/v1/embeddings", {"model": "long", "input": words * 6}), ("/v1/classify", {"model": "classes", "input": [words * 6] * 400}),
+        ("/v1/attention", {"model": "long", "prompt": "To be"}), ("/v1/embeddings", {"model": "long", "input": "To be"})]
+whole = [post(*request) for request in LONG]
+assert all(status == 200 for status, answer in whole), [answer[:200] for status, answer in whole]
+short = {"model": "run", "prompt": "who", "max_tokens": 40, "logprobs": 2}
+expected, ended = choices(short), []
+
+
+def ask(name, path, body):
+    answer = post(path, body)
+    ended.append((name, answer))
+
+
+for number, request in enumerate(LONG[:2] + LONG[3:4]):
+    ended.clear()
+    long = threading.Thread(target=ask, args=("long", *request))
+    long.start()
+    time.sleep(0.02)
+    ask("short", "/v1/completions", short)
+    long.join()
+    assert [name for name, answer in ended] == ["short", "long"], f"{request[0]}: others wait until it has ended"
+    assert json.loads(ended[0][1][1])["choices"] == expected, f"next to {request[0]} a completion has other bits"
+
+# All of them at the same time, of the same model: a pass has nothing of another one.
+ended.clear()
+clients = [threading.Thread(target=ask, args=(i, *request)) for i, request in enumerate(LONG)]
+clients.append(threading.Thread(target=ask, args=("short", "/v1/completions", short)))
+clients.append(threading.Thread(target=ask, args=("same model", "/v1/score", {"model": "long", "input": words * 6})))
+for c in clients:
+    c.start()
+for c in clients:
+    c.join()
+found = dict(ended)
+for i in range(len(LONG)):
+    assert found[i] == whole[i], f"{LONG[i][0]} has other bits next to others"
+assert found["same model"] == post("/v1/score", {"model": "long", "input": words * 6})
+
 # ---- bad clients
 
 
