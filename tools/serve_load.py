@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import selectors
 import signal
 import socket
 import subprocess
@@ -330,41 +331,78 @@ def mixed_load(server, o, expected):
     assert o.sanitizer or grown < 16 + 0.02 * points[2], f"memory grew by {grown:.0f} MiB"
 
 
+class LightClient:
+    """Asks for completions over one connection, and looks at nothing but the end of each answer."""
+
+    def __init__(self, port, chance, tokens):
+        self.socket, self.chance, self.tokens, self.seconds = connect(port), chance, tokens, []
+        self.ask()
+
+    def ask(self):
+        stream = self.chance.random() < 0.5
+        body = json.dumps({"prompt": "To", "max_tokens": self.tokens, "seed": self.chance.randrange(1 << 30), "stream": stream}).encode()
+        self.answer, self.began = b"", time.monotonic()
+        self.socket.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    def read(self):
+        """What has come; whether the answer is whole."""
+        self.answer += self.socket.recv(1 << 16)
+        head, _, body = self.answer.partition(b"\r\n\r\n")
+        length = re.search(rb"Content-Length: (\d+)", head, re.I)
+        if len(body) < int(length[1]) if length else not self.answer.endswith(b"\r\n0\r\n\r\n"):
+            return False
+        assert b" 200 " in head[:20], head
+        self.seconds.append(time.monotonic() - self.began)
+        return True
+
+
+def light_clients(port, count, tokens):
+    """A process of its own; a line of its input ends it. It prints the seconds of all answers, and its processor time."""
+    chance, selector = random.Random(2), selectors.DefaultSelector()
+    clients = [LightClient(port, chance, tokens) for _ in range(count)]
+    for client in clients:
+        selector.register(client.socket, selectors.EVENT_READ, client)
+    selector.register(sys.stdin, selectors.EVENT_READ, None)
+    while True:
+        for key, _ in selector.select():
+            if key.data is None:
+                print(json.dumps([sum((c.seconds for c in clients), []), time.process_time()]))
+                return
+            if key.data.read():
+                key.data.ask()
+
+
 def decoding_speed(server, o, folder):
-    """Streams and whole answers of one prompt of one word, against steps of bench with as many sequences."""
-    body = {"prompt": "To", "max_tokens": o.decode_tokens, "temperature": 1, "logprobs": None}
-
-    def decode(load, chance, port):
-        client = Client(port)
-        while not load.stop.is_set():
-            began = time.monotonic()
-            client.answer("/v1/completions", dict(body, seed=chance.randrange(1 << 30), stream=chance.random() < 0.5))
-            load.add("decoding", time.monotonic() - began)
-
-    load, client = Load(2), Client(server.port)
-    load.start(o.clients, decode, server.port)
-    load.stop.wait(o.decode_seconds / 3)
+    """Streams and whole answers after a prompt of one word, against steps of bench with as many sequences."""
+    command = [sys.executable, __file__, "--light", str(server.port), str(o.clients), str(o.decode_tokens)]
+    clients = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    client = Client(server.port)
+    time.sleep(o.decode_seconds / 3)
     first, began, used = client.metrics(), time.monotonic(), server.processor_seconds()
-    load.stop.wait(o.decode_seconds)
+    time.sleep(o.decode_seconds)
     last, seconds, used = client.metrics(), time.monotonic() - began, server.processor_seconds() - used
-    load.end()
+    answers, client_used = json.loads(clients.communicate("end\n")[0])
     tokens = last["orthant_completion_tokens_total"] - first["orthant_completion_tokens_total"]
     steps = last["orthant_decoding_steps_total"] - first["orthant_decoding_steps_total"]
     rows = last["orthant_decoding_rows_total"] - first["orthant_decoding_rows_total"]
-    print(f"decoding: {tokens / seconds:.1f} tokens/s, {tokens / used:.1f} a processor second, {rows / steps:.1f} sequences a step")
+    print(f"decoding: {tokens / seconds:.1f} tokens/s, {tokens / used:.1f} a processor second, {rows / steps:.1f} sequences a step; "
+          f"the server uses {used / seconds:.2f} processors, the clients {client_used / (seconds * 4 / 3):.2f}")
     with open(os.path.join(o.run, "config.json")) as f:
         config = json.load(f)
     with open(os.path.join(folder, "model.yaml"), "w") as f:
         json.dump({"model": dict(config["options"]["model"], vocabulary=config["vocabulary"]),
                    "data": {"train": os.path.join(ROOT, "data", "tinyshakespeare.txt")}}, f)
+    precision = ["--train.precision", o.precision] if o.precision else []
     for clock in ("wall", "processor"):
         bench = subprocess.run([o.orthant, "bench", "--decode", "--config", "model.yaml", "--sequences", str(o.sequences),
-                                "--after", str(o.decode_tokens // 2), "--clock", clock, "--json"],
+                                "--after", str(o.decode_tokens // 2), "--clock", clock, "--json"] + precision,
                                check=True, stdout=subprocess.PIPE, cwd=folder, text=True)
         row = json.loads(bench.stdout)["rows"][0]
         mine = tokens / seconds if clock == "wall" else tokens / used
         print(f"  bench --decode --sequences {o.sequences} --clock {clock}: {row['tokens_per_second']:.1f} tokens/s; "
               f"serve has {100 * mine / row['tokens_per_second']:.0f} % of it")
+    load = Load(2)
+    load.seconds["decoding"] = answers
     load.table(seconds * 4 / 3)
 
 
@@ -414,9 +452,11 @@ def main():
     for name, value in (("seconds", 30.0), ("clients", 64), ("kinds", 48), ("tokens", 24), ("crowd", 0), ("connections", 512),
                         ("sequences", 16), ("timeout", 30), ("decode-seconds", 10.0), ("decode-tokens", 64)):
         p.add_argument("--" + name, type=type(value), default=value)
+    p.add_argument("--precision", default="", help="that the model is served in")
     p.add_argument("--sanitizer", action="store_true", help="a build whose memory grows, as it keeps what is freed")
     o = p.parse_args()
     options = [f"--{k}={getattr(o, k)}" for k in ("connections", "sequences", "timeout")]
+    options += ["--precision", o.precision] if o.precision else []
     server = Server(o.orthant, o.run, options)
     try:
         client, expected = Client(server.port), []
@@ -425,7 +465,8 @@ def main():
             alone = {k: v for k, v in body.items() if k != "stream"}
             expected.append((kind, path, body, client.answer(path, alone)))
         client.close()
-        mixed_load(server, o, expected)
+        if o.seconds > 0:
+            mixed_load(server, o, expected)
         if o.decode_seconds > 0:
             with tempfile.TemporaryDirectory() as folder:
                 decoding_speed(server, o, folder)
@@ -438,4 +479,6 @@ def main():
 
 if sys.argv[1:2] == ["--silent"]:
     crowd(int(sys.argv[2]), int(sys.argv[3]))
+if sys.argv[1:2] == ["--light"]:
+    sys.exit(light_clients(*map(int, sys.argv[2:])))
 main()

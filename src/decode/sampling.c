@@ -44,6 +44,12 @@ void oa_sampler_close(struct oa_sampler *s)
     oa_free(s);
 }
 
+void oa_sampler_set(struct oa_sampler *s, const struct oa_sampling *how)
+{
+    s->how = *how;
+    s->stream = oa_stream_named(how->seed, "sample");
+}
+
 void oa_sampler_seed(struct oa_sampler *s, uint64_t seed)
 {
     s->how.seed = seed;

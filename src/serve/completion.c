@@ -15,9 +15,9 @@ static void free_completion(struct oa_completion *of)
     for (int i = 0; of->choice && i < of->choices; i++) {
         struct oa_choice *c = &of->choice[i];
         oa_slots_remove(&of->server->slots, c);
-        oa_sampler_close(c->sampler);
         oa_text_free(&c->held);
         oa_text_free(&c->said);
+        oa_free(c->score.top);
         oa_token_scores_free(&c->scores);
     }
     oa_free(of->choice);
@@ -36,17 +36,11 @@ static enum oa_error open_completion_choices(struct oa_completion *of)
     of->choice = oa_alloc(c, (size_t)of->choices * sizeof *of->choice);
     for (int i = 0; of->choice && i < of->choices; i++) {
         struct oa_choice *k = &of->choice[i];
-        const struct oa_sampling how = { .temperature = r->temperature,
-                                         .top_k = r->top_k,
-                                         .top_p = r->top_p,
-                                         .seed = (uint64_t)(r->seed + i % r->n) };
         k->of = of;
         k->index = i;
         k->prompt = &r->prompt[i / r->n];
         oa_text_init(&k->held, c);
         oa_text_init(&k->said, c);
-        if (r->max_tokens)
-            OA_TRY(oa_sampler_open(c, &how, r->model->model->vocabulary, &k->sampler));
     }
     return oa_status(c);
 }
@@ -128,32 +122,45 @@ static void end_at_length(struct oa_choice *c)
     say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
 }
 
-static enum oa_error score_next(struct oa_choice *c, const float *logits, int32_t token)
+void oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler)
 {
-    struct oa_served_model *m = c->of->request.model;
-    if (c->of->request.tops < 0)
-        return OA_OK;
-    for (long i = 0; i < m->model->vocabulary; i++)
-        m->row[i] = (double)logits[i];
-    return oa_token_scores_add(c, token, m->row);
+    const struct oa_completion_request *r = &c->of->request;
+    const struct oa_sampling how = { .temperature = r->temperature,
+                                     .top_k = r->top_k,
+                                     .top_p = r->top_p,
+                                     .seed = (uint64_t)(r->seed + c->index % r->n) };
+    oa_sampler_set(sampler, &how);
+    c->sampler = sampler;
 }
 
 /* Samples among the tokens that may be written; the score is of the model's own distribution. */
-static enum oa_error choice_next_token(struct oa_choice *c, float *logits)
+enum oa_error oa_choice_sample(struct oa_choice *c, float *logits, struct oa_arena *scratch)
+{
+    const struct oa_completion_request *r = &c->of->request;
+    const struct oa_served_model *m = r->model;
+    long vocabulary = m->model->vocabulary;
+    double *own = NULL;
+    if (r->tops >= 0) {
+        own = oa_arena_take(scratch, (size_t)vocabulary * sizeof *own);
+        if (!own)
+            return OA_NO_MEMORY;
+        for (long i = 0; i < vocabulary; i++)
+            own[i] = (double)logits[i];
+    }
+    oa_writable_mask(m->writable, c->state, logits);
+    OA_TRY(oa_sample(c->sampler, logits, (uint64_t)c->made, &c->token));
+    return own ? oa_token_score_make(r, c->token, own, &c->score) : OA_OK;
+}
+
+static enum oa_error say_token(struct oa_choice *c)
 {
     struct oa_served_model *m = c->of->request.model;
     struct oa_server *s = c->of->server;
-    size_t length, bytes = (size_t)m->model->vocabulary * sizeof *logits;
-    float *own = oa_alloc_raw(s->context, bytes);
-    if (!own)
-        return OA_NO_MEMORY;
-    memcpy(own, logits, bytes);
-    oa_writable_mask(m->writable, c->state, logits);
-    enum oa_error e = oa_sample(c->sampler, logits, (uint64_t)c->made, &c->token);
-    if (e == OA_OK)
-        e = score_next(c, own, c->token);
-    oa_free(own);
-    OA_TRY(e);
+    struct oa_token_score score = c->score;
+    size_t length;
+    c->score = (struct oa_token_score){ 0 };
+    if (c->of->request.tops >= 0)
+        OA_TRY(oa_token_scores_append(c, &score));
     c->made++;
     s->counts.completion_tokens++;
     if (c->token == m->end) {
@@ -167,9 +174,9 @@ static enum oa_error choice_next_token(struct oa_choice *c, float *logits)
     return oa_status(s->context);
 }
 
-bool oa_choice_take(struct oa_choice *c, float *logits)
+bool oa_choice_take(struct oa_choice *c)
 {
-    if (choice_next_token(c, logits) != OA_OK) {
+    if (say_token(c) != OA_OK) {
         oa_choice_fail(c);
         return true;
     }

@@ -48,15 +48,16 @@ struct oa_choice {
     struct oa_choice *next; /* waiting for a slot */
     int index;
     const struct oa_ids *prompt;
-    struct oa_sampler *sampler;
-    uint8_t state;             /* of the text so far (decode/characters.h) */
-    struct oa_text held;       /* may begin a stop text */
-    struct oa_characters sink; /* said, but no whole character yet */
-    struct oa_text said;       /* as UTF-8 */
-    size_t sent;               /* of it, of a stream */
+    struct oa_sampler *sampler; /* of its slot */
+    uint8_t state;              /* of the text so far (decode/characters.h) */
+    struct oa_text held;        /* may begin a stop text */
+    struct oa_characters sink;  /* said, but no whole character yet */
+    struct oa_text said;        /* as UTF-8 */
+    size_t sent;                /* of it, of a stream */
     struct oa_token_scores scores;
     size_t scores_sent;
-    int32_t token; /* the last one, not yet read */
+    int32_t token;               /* the last one, not yet read */
+    struct oa_token_score score; /* of it, until it is among the scores */
     long made;
     const char *finish; /* "stop", "length"; NULL: under way */
     bool finish_sent;   /* of a stream */
@@ -96,14 +97,23 @@ struct oa_completion *oa_completion_open(struct oa_server *s, struct oa_exchange
 long oa_choice_reads(const struct oa_choice *c);
 /* Called by the slots: the prompt was read. True: the choice has ended, as no token is wanted. */
 bool oa_choice_end_prompt(struct oa_choice *c);
-/* The logits [vocabulary] of the next token, which are changed. True: the choice has ended. */
-bool oa_choice_take(struct oa_choice *c, float *logits);
+/* Draws with this sampler from now on. */
+void oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler);
+/* Draws the next token and makes its score from logits [vocabulary], which are changed. On any
+ * thread, of several choices at the same time: of the failure of one the others know nothing. */
+enum oa_error oa_choice_sample(struct oa_choice *c, float *logits, struct oa_arena *scratch);
+/* The token that was drawn becomes text. True: the choice has ended. */
+bool oa_choice_take(struct oa_choice *c);
 /* With the failure in the context, which stays there; the choice is then in no slot. */
 void oa_choice_fail(struct oa_choice *c);
 
 /* ---- token_scores.c ---- */
-/* Adds the score of a token; logits NULL: it has none. */
-enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double *logits);
+/* The score of a token; logits NULL: it has none. Not yet with its place in the text. */
+enum oa_error oa_token_score_make(const struct oa_completion_request *r, int32_t id,
+                                  const double *logits, struct oa_token_score *out);
+/* Adds it, which is then owned there, also after an error. */
+enum oa_error oa_token_scores_append(struct oa_choice *c, const struct oa_token_score *score);
+enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double *logits); /* both */
 /* Appends `count` scores, each with at most `tops`. */
 enum oa_error oa_token_scores_copy(oa_context *c, const struct oa_token_scores *from, size_t count,
                                    long tops, struct oa_token_scores *to);

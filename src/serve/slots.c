@@ -14,10 +14,17 @@ enum oa_error oa_slots_open(oa_context *c, int count, long vocabulary, size_t pr
     return out->slot && out->logits ? OA_OK : OA_NO_MEMORY;
 }
 
+static void close_slot(struct oa_slot *slot)
+{
+    oa_decoding_close(&slot->decoding);
+    oa_sampler_close(slot->sampler);
+    *slot = (struct oa_slot){ 0 };
+}
+
 void oa_slots_close(struct oa_slots *s)
 {
     for (int i = 0; s->slot && i < s->count; i++)
-        oa_decoding_close(&s->slot[i].decoding);
+        close_slot(&s->slot[i]);
     oa_prefixes_close(&s->prefixes);
     oa_free(s->slot);
     oa_free(s->logits);
@@ -59,16 +66,18 @@ void oa_slots_load(const struct oa_slots *s, int *running, int *waiting)
 
 /* ---- slots are taken ---- */
 
-static enum oa_error open_decoding(struct oa_slot *slot, struct oa_served_model *m)
+static enum oa_error open_slot(struct oa_slot *slot, struct oa_served_model *m)
 {
-    if (slot->model == m && m->decodes) {
-        oa_decoding_reset(&slot->decoding);
+    const struct oa_sampling greedy = { .top_p = 1 };
+    if (slot->model == m) {
+        if (m->decodes)
+            oa_decoding_reset(&slot->decoding);
         return OA_OK;
     }
-    oa_decoding_close(&slot->decoding);
-    slot->model = NULL;
+    close_slot(slot);
     if (m->decodes)
         OA_TRY(oa_decoding_open(m->model, &slot->decoding));
+    OA_TRY(oa_sampler_open(m->model->context, &greedy, m->model->vocabulary, &slot->sampler));
     slot->model = m;
     return OA_OK;
 }
@@ -76,7 +85,8 @@ static enum oa_error open_decoding(struct oa_slot *slot, struct oa_served_model 
 static enum oa_error begin_slot(struct oa_slots *s, struct oa_slot *slot, struct oa_choice *choice)
 {
     slot->read = 0;
-    OA_TRY(open_decoding(slot, choice->of->request.model));
+    OA_TRY(open_slot(slot, choice->of->request.model));
+    oa_choice_use_sampler(choice, slot->sampler);
     if (slot->model->decodes)
         OA_TRY(oa_prefixes_start(&s->prefixes, choice, &slot->decoding, &slot->plan));
     slot->read = slot->decoding.tokens;
@@ -138,10 +148,33 @@ static void fill_slots(struct oa_slots *s)
     }
 }
 
-static void give_logits(struct oa_slot *slot, float *logits)
+struct drawing {
+    struct oa_slot *const *slot; /* [rows] */
+    float *logits;               /* [rows, vocabulary] */
+    long vocabulary;
+    enum oa_error *code; /* [rows] */
+};
+
+static void draw_row(void *argument, long i, const struct oa_worker *w)
 {
-    if (oa_choice_take(slot->choice, logits))
-        slot->choice = NULL;
+    const struct drawing *d = argument;
+    d->code[i] = oa_choice_sample(d->slot[i]->choice, d->logits + i * d->vocabulary, w->scratch);
+}
+
+/* The next tokens of sequences of a model: numbers on all threads, texts one after the other. */
+static void give_logits(struct oa_slots *s, struct oa_slot *const *slot, int rows)
+{
+    enum oa_error code[OA_MOST_SEQUENCES];
+    struct drawing d = { slot, s->logits, slot[0]->model->model->vocabulary, code };
+    oa_parallel(s->context, rows, draw_row, &d);
+    for (int i = 0; i < rows; i++)
+        if (code[i] != OA_OK)
+            oa_choice_fail(slot[i]->choice);
+    for (int i = 0; i < rows; i++) {
+        oa_clear_error(s->context);
+        if (code[i] != OA_OK || oa_choice_take(slot[i]->choice))
+            slot[i]->choice = NULL;
+    }
 }
 
 /* What a step that failed left in the caches is not used again. */
@@ -210,7 +243,7 @@ static long read_prompt(struct oa_slots *s, struct oa_slot *slot)
     else if (n == rest && oa_choice_end_prompt(c))
         slot->choice = NULL;
     else if (wants_token)
-        give_logits(slot, s->logits);
+        give_logits(s, &slot, 1);
     oa_clear_error(s->context);
     return n;
 }
@@ -247,8 +280,8 @@ static bool step_model(struct oa_slots *s, struct oa_served_model *m)
     s->steps++;
     s->rows += rows;
     enum oa_error e = oa_decodings_read(&m->steps, decoding, rows, ids, s->logits);
-    for (int i = 0; i < rows && e == OA_OK; i++)
-        give_logits(row[i], s->logits + i * m->model->vocabulary);
+    if (e == OA_OK)
+        give_logits(s, row, rows);
     for (int i = 0; i < rows && e != OA_OK; i++)
         fail_slot(row[i]);
     oa_clear_error(s->context);

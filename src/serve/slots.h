@@ -16,8 +16,9 @@ struct oa_choice;
 struct oa_slot {
     struct oa_served_model *model; /* whose decoding it is; NULL: none yet */
     struct oa_decoding decoding;
-    struct oa_choice *choice; /* NULL: free */
-    long read;                /* tokens of its prompt */
+    struct oa_sampler *sampler; /* for its vocabulary */
+    struct oa_choice *choice;   /* NULL: free */
+    long read;                  /* tokens of its prompt */
     struct oa_prefix_plan plan;
 };
 

@@ -69,7 +69,14 @@ static struct oa_token_score *new_score(oa_context *c, struct oa_token_scores *s
     return &s->token[s->count];
 }
 
-enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double *logits)
+enum oa_error oa_token_score_make(const struct oa_completion_request *r, int32_t id,
+                                  const double *logits, struct oa_token_score *out)
+{
+    *out = (struct oa_token_score){ .id = id, .first = !logits };
+    return logits ? set_log_p(r, logits, out) : OA_OK;
+}
+
+enum oa_error oa_token_scores_append(struct oa_choice *c, const struct oa_token_score *score)
 {
     const struct oa_completion_request *r = &c->of->request;
     oa_context *context = r->model->model->context;
@@ -77,20 +84,28 @@ enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double 
     struct oa_token_score *t = new_score(context, s);
     struct oa_text text;
     size_t length;
-    if (!t)
+    if (!t) {
+        oa_free(score->top);
         return OA_NO_MEMORY;
-    *t = (struct oa_token_score){ .id = id, .first = !logits, .offset = s->characters };
-    if (logits)
-        OA_TRY(set_log_p(r, logits, t));
+    }
+    *t = *score;
+    t->offset = s->characters;
     s->count++;
     if (r->scores)
         return OA_OK;
-    const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, id, &length);
+    const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, score->id, &length);
     oa_text_init(&text, context);
     oa_characters_add(&s->counted, bytes, length, &text);
     s->characters += oa_count_characters(text.s, text.length);
     oa_text_free(&text);
     return oa_status(context);
+}
+
+enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double *logits)
+{
+    struct oa_token_score score;
+    OA_TRY(oa_token_score_make(&c->of->request, id, logits, &score));
+    return oa_token_scores_append(c, &score);
 }
 
 enum oa_error oa_token_scores_copy(oa_context *c, const struct oa_token_scores *from, size_t count,
