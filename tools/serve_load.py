@@ -377,7 +377,7 @@ def decoding_speed(server, o, folder):
     command = [sys.executable, __file__, "--light", str(server.port), str(o.clients), str(o.decode_tokens)]
     clients = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     client = Client(server.port)
-    time.sleep(o.decode_seconds / 3)
+    time.sleep(max(2, o.decode_seconds / 3))
     first, began, used = client.metrics(), time.monotonic(), server.processor_seconds()
     time.sleep(o.decode_seconds)
     last, seconds, used = client.metrics(), time.monotonic() - began, server.processor_seconds() - used
@@ -392,10 +392,10 @@ def decoding_speed(server, o, folder):
     with open(os.path.join(folder, "model.yaml"), "w") as f:
         json.dump({"model": dict(config["options"]["model"], vocabulary=config["vocabulary"]),
                    "data": {"train": os.path.join(ROOT, "data", "tinyshakespeare.txt")}}, f)
-    precision = ["--train.precision", o.precision] if o.precision else []
+    how = (["--train.precision", o.precision] if o.precision else []) + (["--threads", str(o.threads)] if o.threads else [])
     for clock in ("wall", "processor"):
         bench = subprocess.run([o.orthant, "bench", "--decode", "--config", "model.yaml", "--sequences", str(o.sequences),
-                                "--after", str(o.decode_tokens // 2), "--clock", clock, "--json"] + precision,
+                                "--after", str(o.decode_tokens // 2), "--clock", clock, "--json"] + how,
                                check=True, stdout=subprocess.PIPE, cwd=folder, text=True)
         row = json.loads(bench.stdout)["rows"][0]
         mine = tokens / seconds if clock == "wall" else tokens / used
@@ -450,13 +450,13 @@ def main():
     p.add_argument("orthant", type=os.path.abspath)
     p.add_argument("run", type=os.path.abspath)
     for name, value in (("seconds", 30.0), ("clients", 64), ("kinds", 48), ("tokens", 24), ("crowd", 0), ("connections", 512),
-                        ("sequences", 16), ("timeout", 30), ("decode-seconds", 10.0), ("decode-tokens", 64)):
+                        ("sequences", 16), ("threads", 0), ("timeout", 30), ("decode-seconds", 10.0), ("decode-tokens", 64)):
         p.add_argument("--" + name, type=type(value), default=value)
     p.add_argument("--precision", default="", help="that the model is served in")
     p.add_argument("--sanitizer", action="store_true", help="a build whose memory grows, as it keeps what is freed")
     o = p.parse_args()
     options = [f"--{k}={getattr(o, k)}" for k in ("connections", "sequences", "timeout")]
-    options += ["--precision", o.precision] if o.precision else []
+    options += (["--precision", o.precision] if o.precision else []) + (["--threads", str(o.threads)] if o.threads else [])
     server = Server(o.orthant, o.run, options)
     try:
         client, expected = Client(server.port), []

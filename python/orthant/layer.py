@@ -104,8 +104,8 @@ class Layer:
     """A layer of the attention language with its projections.
 
     spec: one layer; width, heads; context: longest sequence; memory_context: longest memory of
-    cross-attention, 0 = context; causal, cross, bias; dtype: numpy.float32 or float64; seed of the
-    initial values; threads (0 = all cores), isa, device.
+    cross-attention, 0 = context; causal, cross, bias; dtype: numpy.float32 or float64, arrays that
+    it would round are refused; seed of the initial values; threads (0 = all cores), isa, device.
     parameters: {name: array}, frozen: the same of what has no gradient, gradients: {name: array}.
     The arrays are the memory of the layer: after writing into them call changed().
     """
@@ -167,11 +167,18 @@ class Layer:
 
     # ---- passes
 
-    def _array(self, x, name):
+    def _checked(self, x, name):
         x = as_array(x, name)
         if x.dtype.kind not in "fiub":
             raise Error("%s is an array of %s; give one of real numbers" % (name, x.dtype))
-        x = np.ascontiguousarray(x, self.dtype)
+        if not np.can_cast(x.dtype, self.dtype):
+            raise Error("%s is %s, which the layer would round to %s: convert it%s"
+                        % (name, x.dtype, self.dtype, "" if self.dtype == np.float64 else
+                           ", or open the layer with dtype=numpy.float64"))
+        return np.ascontiguousarray(x, self.dtype)
+
+    def _array(self, x, name):
+        x = self._checked(x, name)
         if x.ndim != 3 or x.shape[2] != self.width:
             raise Error("%s has the shape %s; give [batch, tokens, %d]"
                         % (name, list(x.shape), self.width), binding.OA_SHAPE)
@@ -237,7 +244,7 @@ class Layer:
         self.check_process()
         if p.layer is not self.handle:
             raise Error("the pass is that of another layer")
-        dy = np.ascontiguousarray(as_array(dy, "dy"), self.dtype)
+        dy = self._checked(dy, "dy")
         if dy.shape != p.shape:
             raise Error("dy has the shape %s; give %s" % (list(dy.shape), list(p.shape)),
                         binding.OA_SHAPE)

@@ -72,9 +72,20 @@ class Arrays(unittest.TestCase):
 
     def test_strides_and_other_types_give_the_same(self):
         net = layer()
-        for view in (X[::-1, ::-1], np.asfortranarray(X), X.astype(np.float64)):
+        for view in (X[::-1, ::-1], np.asfortranarray(X), X.astype(np.float16)):
             expected = net(np.array(view, np.float32, order="C"))
             self.assertTrue(np.array_equal(net(view), expected))
+
+    def test_what_would_be_rounded_is_refused(self):
+        net, double = layer(), layer(dtype=np.float64)
+        y, p = net.forward(X)
+        for call in (lambda: net(X.astype(np.float64)), lambda: net.backward(p, y.astype(float)),
+                     lambda: net(X, lengths=[6, 6], memory=X.astype(float))):
+            with self.assertRaisesRegex(orthant.Error, "is float64, which the layer would round to "
+                                                       "float32: convert it, or open the layer "
+                                                       "with dtype=numpy.float64"):
+                call()
+        self.assertTrue(np.array_equal(double(X), double(X.astype(np.float64))))
 
     def test_a_pass_of_another_layer_is_refused(self):
         net, other = layer(), layer(seed=2)

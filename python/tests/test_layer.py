@@ -150,7 +150,7 @@ class Resources(unittest.TestCase):
     def test_the_interpreter_ends_with_layers_open(self):
         code = ("import orthant, numpy as np\n"
                 "layer = orthant.Layer('softmax', 16, 2, 8, causal=True)\n"
-                "y, p = layer.forward(np.ones((1, 8, 16)))\n"
+                "y, p = layer.forward(np.ones((1, 8, 16), np.float32))\n"
                 "state, weight = layer.decode(), layer.parameters['key.weight']\n"
                 "import builtins; builtins.kept = (layer, p, state, weight)\n")
         done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, timeout=60)
