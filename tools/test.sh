@@ -134,7 +134,7 @@ words_and_files="$words_and_files|import|answer|order|blocks|text_cache|written(
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
 # guarded device does what sanitizers do.
-nothing_to_see='_dom$|^check_isa$|^cli_(install|documents|document_commands)$|_guarded$'
+nothing_to_see='_dom$|^check_isa$|^cli_(install|documents|document_commands|paper)$|_guarded$'
 
 # The products of plain C, no libzstd, and MPI where it is installed, in one build, optimised by the second compiler.
 plain() {
