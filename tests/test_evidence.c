@@ -210,13 +210,13 @@ static void within_a_comparison(void **state)
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
-    keep("contest", record_of(small_softmax, small_random, 5));
+    keep("comparison", record_of(small_softmax, small_random, 5));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
         assert_int_equal(judge(&e, &j), OA_OK);
         assert_int_equal(j.count, 1);
         if (j.verdict != cases[i].verdict)
-            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_code(j.verdict));
+            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_words(j.verdict));
         assert_true(fabs(j.findings[0].against.difference.mean - cases[i].mean) < 1e-12);
         assert_true(fabs(j.findings[0].against.half - cases[i].half) < 1e-9);
         oa_judged_free(&j);
@@ -245,7 +245,7 @@ static void without_an_effect_nothing_is_equal(void **state)
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
-    keep("contest", blind());
+    keep("comparison", blind());
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
         assert_int_equal(judge(&e, &j), OA_OK);
@@ -391,7 +391,7 @@ static void one_that_fails_decides(void **state)
     struct oa_judged j;
     (void)state;
     static const double failed[] = { 2.60, 2.66, NAN, 2.63, 2.61 };
-    keep("contest", record_of_four(small_softmax, small_random, small_softmax, failed, 5));
+    keep("comparison", record_of_four(small_softmax, small_random, small_softmax, failed, 5));
     assert_int_equal(
         read_claim(&e,
                    "random worse than softmax, random better than dense, random better than floor",
@@ -441,20 +441,20 @@ static void speeds_by_rounds(void **state)
           1.4200913242009132, 1.4669960635887587 },
         { "random faster than softmax", "slower", OA_CLAIM_FAILS, 0.69449685898230307,
           0.68166508746701648, 0.70418006430868163 },
-        { "dense faster than softmax", "not resolved", OA_CLAIM_INCONCLUSIVE, NAN, NAN, NAN },
-        { "softmax faster than dense", "not resolved", OA_CLAIM_INCONCLUSIVE, NAN, NAN, NAN },
+        { "dense faster than softmax", "inconclusive", OA_CLAIM_INCONCLUSIVE, NAN, NAN, NAN },
+        { "softmax faster than dense", "inconclusive", OA_CLAIM_INCONCLUSIVE, NAN, NAN, NAN },
         { "floor faster than softmax", "not timed", OA_CLAIM_UNTESTABLE, NAN, NAN, NAN }
     };
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
-    keep("contest", timed(7));
+    keep("comparison", timed(7));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
         assert_int_equal(judge(&e, &j), OA_OK);
         if (j.verdict != cases[i].verdict)
-            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_code(j.verdict));
-        assert_string_equal(oa_finding_code(&j, &j.findings[0]), cases[i].says);
+            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_words(j.verdict));
+        assert_string_equal(oa_finding_words(&j, &j.findings[0]), cases[i].says);
         if (isfinite(cases[i].value)) {
             near(j.findings[0].speed.value, cases[i].value);
             near(j.findings[0].speed.low, cases[i].low);
@@ -476,7 +476,7 @@ static void speeds_need_rounds(void **state)
                                 "worse than softmax",
                                 ""),
                      OA_OK);
-    keep("contest", timed(5));
+    keep("comparison", timed(5));
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.findings[0].speed.n, 0);
     assert_int_equal(j.findings[1].speed.n, 5);
@@ -535,29 +535,29 @@ static void rankings(void **state)
           { 0, 2, 1 } },
         { { 0.2, -0.2, 0.003 },
           { 0.2, 0.001, 0.003 },
-          "not resolved",
+          "inconclusive",
           OA_CLAIM_INCONCLUSIVE,
           { 2, 0, 1 } },
         { { 0.0, -0.3, 0.05 },
           { 0.0, -0.3, 0.05 },
-          "not resolved",
+          "inconclusive",
           OA_CLAIM_INCONCLUSIVE,
           { 2, 0, 1 } },
         { { 0.2, -0.2, 0 }, /* the same difference to softmax with every seed */
           { 0.2, -0.2, 0.003 },
-          "not resolved",
+          "inconclusive",
           OA_CLAIM_INCONCLUSIVE,
           { 2, 0, 1 } },
         { { 0.2, 0, 0 }, /* dense is softmax, so random has the same difference to both */
           { 0.2, 0.001, 0.003 },
-          "not resolved",
+          "inconclusive",
           OA_CLAIM_INCONCLUSIVE,
           { 1, 0, 2 } },
         /* t = 4.40 of random and softmax: significant among three pairs, t(1 - 0.05/6, 4) = 3.96,
          * and not among those of both comparisons, t(1 - 0.05/12, 4) = 4.85 */
         { { 0.2, 0.5, 0.0994 },
           { 0.2, 0.5, 0.0994 },
-          "not resolved",
+          "inconclusive",
           OA_CLAIM_INCONCLUSIVE,
           { 2, 0, 1 } },
     };
@@ -572,9 +572,9 @@ static void rankings(void **state)
         if (j.verdict != cases[i].verdict ||
             memcmp(&j.findings[0].ranking, &cases[i].pairs, sizeof cases[i].pairs) != 0)
             fail_msg("case %zu: %s, %d alike, %d opposed, %d open", i,
-                     oa_claim_verdict_code(j.verdict), j.findings[0].ranking.alike,
+                     oa_claim_verdict_words(j.verdict), j.findings[0].ranking.alike,
                      j.findings[0].ranking.opposed, j.findings[0].ranking.open);
-        assert_string_equal(oa_finding_code(&j, &j.findings[0]), cases[i].says);
+        assert_string_equal(oa_finding_words(&j, &j.findings[0]), cases[i].says);
         oa_judged_free(&j);
     }
     oa_experiment_free(&e);
@@ -596,7 +596,7 @@ static void rankings_wait(void **state)
     assert_int_equal(system("rm -f " FOLDER "/large.json"), 0);
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(oa_judged_count(&j, OA_CLAIM_NOT_RUN), 2);
-    assert_string_equal(oa_finding_code(&j, &j.findings[0]), "");
+    assert_string_equal(oa_finding_words(&j, &j.findings[0]), "");
     oa_judged_free(&j);
     keep("large", record_of(large_softmax, large_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
@@ -614,19 +614,19 @@ static void shares_are_judged(void **state)
         const char *prediction, *says;
         enum oa_claim_verdict verdict;
     } cases[] = { { "random keeps at least 0.6", "at least as much", OA_CLAIM_HOLDS },
-                  { "random keeps at least 0.7", "not resolved", OA_CLAIM_INCONCLUSIVE },
+                  { "random keeps at least 0.7", "inconclusive", OA_CLAIM_INCONCLUSIVE },
                   { "random keeps at least 0.8", "less", OA_CLAIM_FAILS },
                   { "dense keeps at least 0.975", "at least as much", OA_CLAIM_HOLDS } };
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
-    keep("contest", record_of(small_softmax, small_random, 5));
+    keep("comparison", record_of(small_softmax, small_random, 5));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
         assert_int_equal(judge(&e, &j), OA_OK);
         if (j.verdict != cases[i].verdict)
-            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_code(j.verdict));
-        assert_string_equal(oa_finding_code(&j, &j.findings[0]), cases[i].says);
+            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_words(j.verdict));
+        assert_string_equal(oa_finding_words(&j, &j.findings[0]), cases[i].says);
         oa_judged_free(&j);
         oa_experiment_free(&e);
     }
@@ -661,12 +661,12 @@ static void shares_that_cannot_be_judged(void **state)
     assert_int_equal(read_claim(&e, "random keeps at least 0.6", ""), OA_OK);
     json_t *records[] = { blind(), record_of(small_softmax, failed, 5),
                           record_of(small_softmax, small_random, 1) };
-    static const char *const says[] = { "not bounded", "cannot be judged", "cannot be judged" };
+    static const char *const says[] = { "not bounded", "not testable", "not testable" };
     for (int i = 0; i < 3; i++) {
-        keep("contest", records[i]);
+        keep("comparison", records[i]);
         assert_int_equal(judge(&e, &j), OA_OK);
         assert_int_equal(j.verdict, OA_CLAIM_UNTESTABLE);
-        assert_string_equal(oa_finding_code(&j, &j.findings[0]), says[i]);
+        assert_string_equal(oa_finding_words(&j, &j.findings[0]), says[i]);
         oa_judged_free(&j);
     }
     oa_experiment_free(&e);
@@ -695,7 +695,7 @@ static void shares_of_scores(void **state)
     json_object_set_new(record, "measures",
                         json_pack("[{s:s, s:s, s:i, s:b}]", "name", "accuracy", "unit", "%",
                                   "decimals", 2, "higher_is_better", 1));
-    keep("contest", record);
+    keep("comparison", record);
     assert_int_equal(read_claim(&e, "random keeps at least 0.6", ""), OA_OK);
     assert_int_equal(judge(&e, &j), OA_OK);
     near(j.findings[0].share.low, 0.6670947856631169);
@@ -857,10 +857,10 @@ static void changes_after_the_declaration_are_refused(void **state)
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     change(FOLDER "/declared.json", "",
            "variants", /* as it was, and by a version that had it otherwise */
-           json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s}}", "contest", "compare.seeds", "5",
-                     "compare.baseline", "softmax", "compare.margin", "0.05", "compare.attentions",
-                     "softmax\nrandom\ndense", "data.train", "absent/text.txt", "cluster.timeout",
-                     "90"));
+           json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s}}", OA_ONLY_VARIANT_FORMER, "compare.seeds",
+                     "5", "compare.baseline", "softmax", "compare.margin", "0.05",
+                     "compare.attentions", "softmax\nrandom\ndense", "data.train",
+                     "absent/text.txt", "cluster.timeout", "90"));
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     e.variants[0].options.compare_margin = 0.2;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
@@ -1085,8 +1085,8 @@ static void a_map_has_retained_shares(void **state)
     has(&text, "evidence-test,small,floor,2,loss,2.6600000000000001,2.6600000000000001\n");
     assert_int_equal(count_of(text.s, "\n"), 1 + 2 * 4 * 5);
     json_t *root = oa_evidence_json(&j, 1),
-           *all =
-               json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "contests"),
+           *all = json_object_get(json_array_get(json_object_get(root, "experiments"), 0),
+                                  "comparisons"),
            *small = json_object_get(json_array_get(all, 0), "entries"),
            *large = json_object_get(json_array_get(all, 1), "entries");
     json_t *share = json_object_get(json_array_get(small, 1), "retained");
@@ -1209,7 +1209,7 @@ static void pages_say_shares(void **state)
     (void)state;
     assert_int_equal(read_claim(&e, "random keeps at least 0.6, random worse than softmax", ""),
                      OA_OK);
-    keep("contest", record_of(small_softmax, small_random, 5));
+    keep("comparison", record_of(small_softmax, small_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
@@ -1266,12 +1266,47 @@ static void pages_say_what_starts_from_what(void **state)
     oa_text_free(&text);
     json_t *root = oa_evidence_json(&j, 1),
            *comparisons = json_object_get(json_array_get(json_object_get(root, "experiments"), 0),
-                                          "contests"); /* the key of earlier pages */
+                                          "comparisons");
     assert_true(json_is_null(json_object_get(json_array_get(comparisons, 0), "from")));
     assert_string_equal(json_string_value(json_object_get(json_array_get(comparisons, 1), "from")),
                         "a");
     json_decref(root);
     oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
+/* Files of versions that named the only comparison of an experiment "contest"; what is written is
+ * named as today, and next to a file of today an earlier one is not read. */
+static void former_names_are_read(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    char at[OA_PATH];
+    (void)state;
+    assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
+    assert_int_equal(system("rm -f " FOLDER "/comparison.json"), 0);
+    keep("contest", record_of(small_softmax, small_random, 5));
+    strcpy(e.variants[0].name,
+           OA_ONLY_VARIANT_FORMER); /* claim() writes to the file of this name */
+    assert_int_equal(system("rm -f " FOLDER "/declared.json"), 0);
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
+    claim(&e, &e.variants[0]);
+    change(FOLDER "/contest.json", "", "variant", json_string(OA_ONLY_VARIANT_FORMER));
+    strcpy(e.variants[0].name, OA_ONLY_VARIANT);
+    assert_int_equal(oa_variant_path(context, FOLDER, &e.variants[0], ".json", at), OA_OK);
+    assert_string_equal(at, FOLDER "/contest.json");
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(j.verdict, OA_CLAIM_HOLDS);
+    json_t *root = oa_evidence_json(&j, 1);
+    char *dumped = json_dumps(root, 0);
+    assert_null(strstr(dumped, "contest"));
+    free(dumped);
+    json_decref(root);
+    oa_judged_free(&j);
+    keep("comparison", record_of(small_softmax, small_random, 5));
+    assert_int_equal(oa_variant_path(context, FOLDER, &e.variants[0], ".json", at), OA_OK);
+    assert_string_equal(at, FOLDER "/comparison.json");
+    assert_int_equal(system("rm -f " FOLDER "/contest.json " FOLDER "/comparison.json"), 0);
     oa_experiment_free(&e);
 }
 
@@ -1282,10 +1317,10 @@ static void edited_records_are_refused(void **state)
     struct oa_judged j;
     (void)state;
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
-    keep("contest", record_of(small_softmax, small_random, 5));
-    assert_int_equal(system("sed -i 's/2.18/2.19/' " FOLDER "/contest.json"), 0);
+    keep("comparison", record_of(small_softmax, small_random, 5));
+    assert_int_equal(system("sed -i 's/2.18/2.19/' " FOLDER "/comparison.json"), 0);
     assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_FORMAT);
-    expect_error(OA_FORMAT, "contest.json was changed after it was written");
+    expect_error(OA_FORMAT, "comparison.json was changed after it was written");
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
@@ -1298,21 +1333,21 @@ static void records_of_older_versions(void **state)
     struct oa_judged j;
     (void)state;
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
-    keep("contest", record_of(small_softmax, small_random, 5));
+    keep("comparison", record_of(small_softmax, small_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
     oa_judged_free(&j);
-    change(FOLDER "/contest.json", "declared", "machine",
+    change(FOLDER "/comparison.json", "declared", "machine",
            json_pack("{s:s}", "date", "2026-11-20T05:45:18Z"));
     assert_int_equal(oa_judge(context, &e, FOLDER, &j),
                      OA_FORMAT); /* the declaration is of this version */
-    expect_error(OA_FORMAT, "contest.json does not belong to the declared.json next to it");
+    expect_error(OA_FORMAT, "comparison.json does not belong to the declared.json next to it");
     oa_judged_free(&j);
     change(FOLDER "/declared.json", "data", "date", json_string("2026-11-20"));
     assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
     oa_judged_free(&j);
     change(FOLDER "/declared.json", "data", "date", json_string("2026-11-21"));
     assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_FORMAT);
-    expect_error(OA_FORMAT, "contest.json does not belong to");
+    expect_error(OA_FORMAT, "comparison.json does not belong to");
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
@@ -1390,6 +1425,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_map_needs_tasks, open_all, close_all),
         cmocka_unit_test_setup_teardown(pages_say_speeds_and_orders, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_was_not_run_is_said, open_all, close_all),
+        cmocka_unit_test_setup_teardown(former_names_are_read, open_all, close_all),
         cmocka_unit_test_setup_teardown(edited_records_are_refused, open_all, close_all),
         cmocka_unit_test_setup_teardown(records_of_older_versions, open_all, close_all),
         cmocka_unit_test_setup_teardown(records_are_of_the_declared_options, open_all, close_all),

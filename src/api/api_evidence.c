@@ -201,7 +201,7 @@ static enum oa_error set_initial_comparison(const struct gathering *g,
     if (v->from < 0)
         return OA_OK;
     const char *from = e->variants[v->from].name;
-    OA_TRY(oa_path(g->c, path, folder, from));
+    OA_TRY(oa_variant_path(g->c, folder, &e->variants[v->from], "", path));
     OA_TRY(oa_path(g->c, file, path, "contest.json"));
     if (!oa_file_exists(file))
         return oa_fail(g->c, OA_IO,
@@ -224,7 +224,7 @@ static enum oa_error run_variant(const struct gathering *g, const struct oa_expe
     OA_TRY(set_initial_comparison(g, e, v, folder, &o));
     /* Since the last comparison began data may have changed. */
     OA_TRY(oa_declare(g->c, e, value_or_default(g->r->data, "data"), folder));
-    OA_TRY(oa_path(g->c, comparison, folder, v->name));
+    OA_TRY(oa_variant_path(g->c, folder, v, "", comparison));
     oa_log(g->c, 0, "%s: %s", e->name, oa_experiment_plain(e) ? "its comparison" : v->name);
     OA_TRY(hold(g, &o, comparison));
     return oa_record_write(g->c, folder, v);
@@ -259,9 +259,8 @@ static enum oa_error say_whose(oa_context *c, const struct oa_experiment *e,
 static enum oa_error check_not_begun(const struct gathering *g, const struct oa_experiment *e,
                                      const struct oa_variant *v, const char *folder)
 {
-    char name[96], path[OA_PATH];
-    snprintf(name, sizeof name, "%.70s/contest.json", v->name);
-    OA_TRY(oa_path(g->c, path, folder, name));
+    char path[OA_PATH];
+    OA_TRY(oa_variant_path(g->c, folder, v, "/contest.json", path));
     return oa_file_exists(path) ? oa_declared_at_all(g->c, e, folder, path) : OA_OK;
 }
 

@@ -53,7 +53,7 @@ const struct command command_evidence = {
         "included: if they are missing, the message names the place to get them, and without names "
         "the other experiments are run.\n"
         "Each prediction is then judged by the statistics of its comparison: it holds, fails, "
-        "has no significant difference at this scale, or cannot be judged because runs diverged "
+        "is inconclusive at this scale, or is not testable because runs diverged "
         "or nothing beat the uniform baseline. The report has numbers, charts and costs, and "
         "lists experiments that were not run.",
     .examples = "$ orthant evidence --list\n"

@@ -164,11 +164,15 @@ static void rename_init(json_t *options)
 }
 
 /* Older versions declared options that are free now, and had another word for comparisons. */
-static void update_variants(json_t *variants)
+static void update_variants(const struct oa_experiment *e, json_t *variants)
 {
     const char *name, *key;
-    json_t *options, *value;
+    json_t *options = json_object_get(variants, OA_ONLY_VARIANT_FORMER), *value;
     void *next;
+    if (options && oa_experiment_plain(e)) {
+        json_object_set(variants, OA_ONLY_VARIANT, options);
+        json_object_del(variants, OA_ONLY_VARIANT_FORMER);
+    }
     json_object_foreach(variants, name, options)
     {
         rename_init(options);
@@ -183,7 +187,7 @@ static void update_variants(json_t *variants)
 static enum oa_error declaration_compare(oa_context *c, const struct oa_experiment *e,
                                          const json_t *before, const json_t *now)
 {
-    update_variants(json_object_get(before, "variants"));
+    update_variants(e, json_object_get(before, "variants"));
     json_t *was = json_object_get(before, "variants"), *is = json_object_get(now, "variants");
     const json_t *predicted = json_object_get(before, "predicts"),
                  *predicts = json_object_get(now, "predicts");

@@ -63,8 +63,11 @@ struct oa_prediction {
     struct oa_claimed left, right; /* both or none name a variant */
     double share;                  /* of OA_KEEPS_AT_LEAST, whose right side is this as text */
 };
+#define OA_ONLY_VARIANT "comparison"
+#define OA_ONLY_VARIANT_FORMER "contest" /* of earlier versions, whose files are still read */
 struct oa_variant {
-    char *name; /* "contest" where the file has no variants */
+    char *name; /* OA_ONLY_VARIANT where the file has no variants */
+    bool only;  /* the file has no variants */
     double at;  /* NaN: not given */
     int from;   /* number of the variant whose runs its own start from; -1: none */
     struct oa_options
@@ -130,6 +133,10 @@ enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, c
 
 /* ---- records of comparisons (record.c, whose.c) ---- */
 
+/* folder/NAME and the ending: "" is the folder of the comparison, ".json" its record. Where only
+ * files of earlier versions are there, their name. */
+enum oa_error oa_variant_path(oa_context *c, const char *folder, const struct oa_variant *v,
+                              const char *ending, char out[OA_PATH]);
 /* Writes folder/NAME.json: folder/NAME/results.json without curves, texts and trials, with a
  * checksum; it names its variant (whose.c). */
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v);
@@ -182,8 +189,7 @@ enum oa_claim_verdict {
     OA_CLAIM_INCONCLUSIVE,
     OA_CLAIM_UNTESTABLE
 };
-const char *oa_claim_verdict_code(enum oa_claim_verdict v); /* of evidence.json: "holds here", … */
-const char *oa_claim_verdict_words(enum oa_claim_verdict v); /* for people */
+const char *oa_claim_verdict_words(enum oa_claim_verdict v); /* "holds here", … */
 
 /* A prediction in one variant, or between two. */
 struct oa_finding {
@@ -210,13 +216,11 @@ enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struc
 enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder,
                        struct oa_judged *out);
 enum oa_claim_verdict oa_prediction_verdict(const struct oa_judged *j, int prediction);
-/* "worse", "slower", …: of evidence.json, and for people. */
-const char *oa_finding_code(const struct oa_judged *j, const struct oa_finding *f);
+/* "worse", "slower", … */
 const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f);
 int oa_judged_count(const struct oa_judged *j, enum oa_claim_verdict verdict); /* predictions */
 int oa_judged_records(const struct oa_judged *j); /* comparisons that came to their end */
-/* As oa_claim_verdict_code and _words; "not finished" if some of its runs exist. */
-const char *oa_judged_code(const struct oa_judged *j);
+/* As oa_claim_verdict_words; "not finished" if some of its runs exist. */
 const char *oa_judged_words(const struct oa_judged *j);
 struct oa_record_cost oa_judged_cost(const struct oa_judged *j);
 void oa_judged_free(struct oa_judged *j);

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define SCHEMA "orthant.evidence/2"
+#define SCHEMA "orthant.evidence/3"
 
 static json_t *evidence_estimate_json(const struct oa_estimate *e)
 {
@@ -49,8 +49,8 @@ static json_t *evidence_finding_json(const struct oa_judged *j, const struct oa_
     const struct oa_variant *v = j->experiment->variants;
     json_t *out = json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "left", v[f->left].name, "right",
-        v[f->right].name, "verdict", oa_claim_verdict_code(f->verdict), "found",
-        oa_finding_code(j, f), "difference", evidence_estimate_json(&f->against.difference),
+        v[f->right].name, "verdict", oa_claim_verdict_words(f->verdict), "found",
+        oa_finding_words(j, f), "difference", evidence_estimate_json(&f->against.difference),
         "interval", interval(&f->against), "p_adjusted", oa_json_number(f->against.adjusted),
         "p_equivalence", oa_json_number(f->against.equivalence));
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
@@ -73,7 +73,7 @@ static json_t *predictions(const struct oa_judged *j)
                 json_array_append_new(found, evidence_finding_json(j, f));
         json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "prediction",
                                               j->experiment->predictions[p].text, "verdict",
-                                              oa_claim_verdict_code(oa_prediction_verdict(j, p)),
+                                              oa_claim_verdict_words(oa_prediction_verdict(j, p)),
                                               "findings", found));
     }
     return list;
@@ -147,8 +147,8 @@ static json_t *experiment(const struct oa_judged *j)
     const struct oa_experiment *e = j->experiment;
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", e->name, "title",
                      oa_claim_text(e, "title"), "source", oa_claim_text(e, "source"), "verdict",
-                     oa_judged_code(j), "declared", j->declared.date, "changed", changed(j),
-                     "predictions", predictions(j), "contests", evidence_comparisons_json(j),
+                     oa_judged_words(j), "declared", j->declared.date, "changed", changed(j),
+                     "predictions", predictions(j), "comparisons", evidence_comparisons_json(j),
                      "cost", record_cost_json(oa_judged_cost(j)));
 }
 

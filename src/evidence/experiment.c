@@ -327,7 +327,8 @@ static enum oa_error read_variants(oa_context *c, struct oa_experiment *e,
     }
     if (list)
         return OA_OK;
-    e->variants[0].name = oa_copy_text(c, "contest");
+    e->variants[0].name = oa_copy_text(c, OA_ONLY_VARIANT);
+    e->variants[0].only = true;
     return read_attentions(c, e, &e->variants[0]);
 }
 

@@ -19,36 +19,20 @@
 #include <math.h>
 #include <string.h>
 
-const char *oa_claim_verdict_code(enum oa_claim_verdict v)
-{
-    static const char *const codes[] = { [OA_CLAIM_NOT_RUN] = "not run",
-                                         [OA_CLAIM_HOLDS] = "holds here",
-                                         [OA_CLAIM_FAILS] = "fails here",
-                                         [OA_CLAIM_INCONCLUSIVE] = "not resolved at this scale",
-                                         [OA_CLAIM_UNTESTABLE] = "cannot be judged" };
-    return codes[v];
-}
-
 const char *oa_claim_verdict_words(enum oa_claim_verdict v)
 {
-    return v == OA_CLAIM_INCONCLUSIVE ? "inconclusive at this scale"
-           : v == OA_CLAIM_UNTESTABLE ? "not testable"
-                                      : oa_claim_verdict_code(v);
-}
-
-static bool is_unfinished(const struct oa_judged *j)
-{
-    return j->verdict == OA_CLAIM_NOT_RUN && *j->declared.date;
-}
-
-const char *oa_judged_code(const struct oa_judged *j)
-{
-    return is_unfinished(j) ? "not finished" : oa_claim_verdict_code(j->verdict);
+    static const char *const words[] = { [OA_CLAIM_NOT_RUN] = "not run",
+                                         [OA_CLAIM_HOLDS] = "holds here",
+                                         [OA_CLAIM_FAILS] = "fails here",
+                                         [OA_CLAIM_INCONCLUSIVE] = "inconclusive at this scale",
+                                         [OA_CLAIM_UNTESTABLE] = "not testable" };
+    return words[v];
 }
 
 const char *oa_judged_words(const struct oa_judged *j)
 {
-    return is_unfinished(j) ? "not finished" : oa_claim_verdict_words(j->verdict);
+    bool unfinished = j->verdict == OA_CLAIM_NOT_RUN && *j->declared.date;
+    return unfinished ? "not finished" : oa_claim_verdict_words(j->verdict);
 }
 
 /* ---- one answer ---- */
@@ -234,31 +218,21 @@ static void judge_ranking(struct oa_judged *j, struct oa_finding *f)
 
 /* ---- what was found, in words ---- */
 
-const char *oa_finding_code(const struct oa_judged *j, const struct oa_finding *f)
+const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f)
 {
-    static const char *const speed[] = { "", "faster", "slower", "not resolved", "not timed" };
-    static const char *const order[] = { "", "the same order", "another order", "not resolved" };
-    static const char *const share[] = { "", "at least as much", "less", "not resolved",
+    static const char *const speed[] = { "", "faster", "slower", "inconclusive", "not timed" };
+    static const char *const order[] = { "", "the same order", "another order", "inconclusive" };
+    static const char *const share[] = { "", "at least as much", "less", "inconclusive",
                                          "not bounded" };
     if (about(j, f, OA_FASTER_THAN))
         return speed[f->verdict];
     if (about(j, f, OA_KEEPS_AT_LEAST))
         return f->verdict == OA_CLAIM_UNTESTABLE && f->share.form != OA_FIELLER_OUTSIDE &&
                        f->share.form != OA_FIELLER_EVERYTHING
-                   ? "cannot be judged"
+                   ? "not testable"
                    : share[f->verdict];
-    return about(j, f, OA_SAME_AS) ? order[f->verdict] : oa_against_code(f->against.verdict);
-}
-
-const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f)
-{
-    const char *code = oa_finding_code(j, f);
-    bool scores = prediction_of(j, f)->relation < OA_FASTER_THAN;
-    if (strcmp(code, "not resolved") == 0)
-        return "inconclusive";
-    if (strcmp(code, "cannot be judged") == 0)
-        return "not testable";
-    return scores ? oa_against_words(f->against.verdict, false) : code;
+    return about(j, f, OA_SAME_AS) ? order[f->verdict]
+                                   : oa_against_words(f->against.verdict, false);
 }
 
 /* ---- all of it ---- */

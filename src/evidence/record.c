@@ -16,12 +16,19 @@
 
 static const char remedy[] = "remove it to have it made again from the files of the comparison";
 
-static enum oa_error record_path(oa_context *c, const char *folder, const struct oa_variant *v,
-                                 char out[OA_PATH])
+enum oa_error oa_variant_path(oa_context *c, const char *folder, const struct oa_variant *v,
+                              const char *ending, char out[OA_PATH])
 {
-    char name[80];
-    snprintf(name, sizeof name, "%s.json", v->name);
-    return oa_path(c, out, folder, name);
+    char name[128], former[OA_PATH];
+    snprintf(name, sizeof name, "%.90s%.30s", v->name, ending);
+    OA_TRY(oa_path(c, out, folder, name));
+    if (!v->only || oa_file_exists(out))
+        return OA_OK;
+    snprintf(name, sizeof name, OA_ONLY_VARIANT_FORMER "%.30s", ending);
+    OA_TRY(oa_path(c, former, folder, name));
+    if (oa_file_exists(former))
+        memcpy(out, former, OA_PATH);
+    return OA_OK;
 }
 
 /* Members of an entry and of a run that are long and not shown. */
@@ -46,11 +53,10 @@ static void leave_out(json_t *root)
 
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v)
 {
-    char results[OA_PATH], name[96], path[OA_PATH];
+    char results[OA_PATH], path[OA_PATH];
     json_t *root;
-    snprintf(name, sizeof name, "%s/results.json", v->name);
-    OA_TRY(oa_path(c, results, folder, name));
-    OA_TRY(record_path(c, folder, v, path));
+    OA_TRY(oa_variant_path(c, folder, v, "/results.json", results));
+    OA_TRY(oa_variant_path(c, folder, v, ".json", path));
     OA_TRY(oa_json_read(c, results, NULL, &root));
     leave_out(root);
     enum oa_error e = oa_record_claim(c, folder, v, root);
@@ -65,7 +71,7 @@ enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_
 {
     char path[OA_PATH];
     *out = NULL;
-    OA_TRY(record_path(c, folder, v, path));
+    OA_TRY(oa_variant_path(c, folder, v, ".json", path));
     if (!oa_file_exists(path))
         return OA_OK;
     OA_TRY(oa_checksummed_read(c, path, remedy, out));

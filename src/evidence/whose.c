@@ -187,8 +187,9 @@ enum oa_error oa_record_check(oa_context *c, const char *folder, const struct oa
                               const struct oa_variant *v, const char *path, const json_t *record)
 {
     const char *of = json_string_value(json_object_get(record, "variant"));
+    bool former = v->only && of && strcmp(of, OA_ONLY_VARIANT_FORMER) == 0;
     OA_TRY(oa_declared_at_all(c, e, folder, path));
-    if (of && strcmp(of, v->name) != 0)
+    if (of && !former && strcmp(of, v->name) != 0)
         return oa_fail(c, OA_FORMAT, "%s belongs to the comparison %s; %s", path, of, remedy);
     OA_TRY(check_options(c, e, v, path, record));
     return check_declaration(c, folder, path, record);

@@ -162,7 +162,7 @@ expect 0 compare --config alike/tiny.yaml --out alike-compare
 weights_of() { # FOLDER
     (cd "$1" && grep -o '"weights":"[0-9a-f]*"' runs/*/*/result.json)
 }
-weights_of alike-runs/tiny/contest >a
+weights_of alike-runs/tiny/comparison >a
 weights_of alike-compare >b
 [ "$(wc -l <a)" -ge 6 ] || fail "the experiment has no runs"
 same a b
