@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            builds build/orthant and the library
-# make demo       installs what that needs (it prints what, and asks on a terminal), builds, and runs a comparison on the text in data/
+# make demo       installs what that needs (it prints what, and asks on a terminal), builds, and runs two comparisons: on recall, on the text in data/
 # make demo-translate  the same for translation: two attentions on sentences in data/tatoeba, and some translations
 # make headline   builds, runs the comparison of the README (data/headline.yaml), and writes its table into the README
 # make test       installs what it needs (as above), and runs every test; the last line is the result
@@ -25,7 +25,7 @@ $(BUILD)/Makefile: CMakeLists.txt
 demo:
 	@tools/packages.sh build
 	@$(MAKE) all
-	@tools/demo.sh $(BUILD)/orthant
+	@tools/demo.sh $(BUILD)/orthant build/demo
 
 demo-translate:
 	@tools/packages.sh build

@@ -15,7 +15,7 @@ records = f"{source}/experiments/records"
 UNIFORM = "uniform baseline"
 ALLOWED = [  # names, definitions, chosen levels
     r"pattern\(previous\):1", r"(orthogonal|softmax|random|X):3", r"95 %", r"99 %( or more)?", r"### \d\.\d", r"4\.1 alone",
-    r"seed \d", r"of section \d", r"\(20\d\d\)", r"bf16", r"float32", r"map-map\.svg", r"\d\. "]
+    r"seed \d", r"of section \d", r"\(20\d\d\)", r"bf16", r"float32", r"(map-map|headline)\.svg", r"\d\. "]
 
 
 def shown(value, decimals, sign=False):

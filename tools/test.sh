@@ -129,7 +129,7 @@ threadless='language|files|tokenizers|statistics|report|explain|options|data|ome
 threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|example_rows|example_batches|measures|masking|forms"
 threadless="$threadless|families|gguf|blocks|token_models|swap|gpu|targeted|turns|golden_optimizers|encode_settled|numbers|vary|speed|tune|comparison|budgets|disk|model_files|adjusted|evidence|profile|comparison_numbers|presets|normals"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
-words_and_files="$words_and_files|init|folder|comparison_folder|exit_codes|headline|measures|notes|ids|theory|demo_translate|compare_(identity|refusals)"
+words_and_files="$words_and_files|init|folder|comparison_folder|exit_codes|headline|measures|notes|ids|theory|demo|demo_translate|compare_(identity|refusals)"
 words_and_files="$words_and_files|import|answer|order|blocks|text_cache|written(_scores)?|strange_folder|threads|compare|tune|parents|resume|progress|ranks|tasks|verify|evidence_trust|faults"
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
