@@ -110,6 +110,13 @@ static struct oa_linear_loss loss_of(struct layer *l, bool taught)
     return a;
 }
 
+/* Whose values are checked: all cases, or, where only threads are looked at, a teacher in bf16 and
+ * f32 without one. bf16 without one is the next test's. */
+static bool is_run(int i)
+{
+    return !only_threads() || i == 1 || i == 2;
+}
+
 /* Memory of earlier operations: what is read of it and was not written is not a number. */
 static void spoil_scratch(struct oa_device *d)
 {
@@ -210,12 +217,16 @@ static void blocks_have_the_loss_and_gradients(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         struct layer l;
+        if (!is_run(i))
+            continue;
         open_layer(&l, i / 2 ? OA_PRECISION_F32 : OA_PRECISION_BF16, 2);
-        spoil_scratch(l.d);
+        if (!only_threads())
+            spoil_scratch(l.d);
         if (i % 2 == 0)
             hide_words(&l);
         run_layer(&l, i % 2);
-        check_layer(&l, i % 2);
+        if (!only_threads())
+            check_layer(&l, i % 2);
         for (size_t j = D; j < 2 * D; j++) /* an ignored row */
             assert_int_equal(((char *)l.dx)[j * l.d->numbers.act_size], 0);
         close_layer(&l);
@@ -243,7 +254,7 @@ static void bits_do_not_depend_on_threads(void **state)
 static void the_plan_takes_its_memory(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4 && !only_threads(); i++) { /* there is one */
         struct layer l;
         struct oa_device *plan;
         open_layer(&l, i / 2 ? OA_PRECISION_F32 : OA_PRECISION_BF16, 1);
