@@ -3,6 +3,7 @@
  * both losses against differences; losses that are known because student and teacher are the same
  * function; runs that go on with the same bits; refusals. */
 #include "base/safetensors.h"
+#include "compare/comparison.h"
 #include "model/pretrained.h"
 #include "setups.h"
 #include "train/initial.h"
@@ -765,6 +766,58 @@ static void a_teacher_of_numbers(void **state)
     remove_folder("numbers");
 }
 
+/* ---- progress of a comparison ---- */
+
+enum { LINES = 64 };
+struct progress {
+    int count;
+    char line[LINES][256];
+};
+
+static void watch_progress(void *argument, int level, const char *line)
+{
+    struct progress *p = argument;
+    if (level == 1 && strstr(line, ", attention: step") && p->count < LINES)
+        snprintf(p->line[p->count++], sizeof *p->line, "%s", line);
+}
+
+/* A line at the first and at the last step of each first stage, which softmax has not. */
+static void the_first_stage_has_progress(void **state)
+{
+    (void)state;
+    static const char *const attentions[] = { "softmax", "hedgehog" };
+    struct progress seen = { 0 };
+    struct oa_options o = student("softmax", "output", 4);
+    struct oa_comparison k;
+    oa_context *c = oa_open(
+        &(struct oa_settings){ .threads = 1, .log = watch_progress, .log_argument = &seen });
+    o.distil_attention_steps = 5;
+    o.compare_seeds = 3;
+    o.compare_jobs = 1;
+    o.compare_uniform_baseline = false;
+    struct oa_comparison_request r = {
+        .options = &o, .attentions = attentions, .count = 2, .folder = "compared"
+    };
+    assert_int_equal(oa_comparison_run(c, &r, &k), OA_OK);
+    int last = 0;
+    for (int i = 0; i < seen.count; i++) {
+        int ended, step, n = 0;
+        if (sscanf(seen.line[i], "%d of 6 runs", &ended) != 1)
+            fail_msg("%s", seen.line[i]);
+        char *rest = strstr(seen.line[i], "; [");
+        assert_non_null(rest);
+        if (sscanf(rest, "; [%d/6] linear(map=hedgehog), attention: step %d/5,", &n, &step) != 2)
+            fail_msg("%s", seen.line[i]);
+        assert_int_equal(n, ended + 1);
+        assert_int_equal(n % 2, 0);
+        last += step == 5;
+    }
+    assert_int_equal(last, 3);
+    oa_comparison_free(&k);
+    oa_close(c);
+    remove_folder("compared");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -783,6 +836,7 @@ int main(void)
         cmocka_unit_test(only_layers_of_a_stack_change),
         cmocka_unit_test(a_teacher_of_images),
         cmocka_unit_test(a_teacher_of_numbers),
+        cmocka_unit_test(the_first_stage_has_progress),
     };
     return cmocka_run_group_tests(tests, make_teacher, remove_teacher);
 }

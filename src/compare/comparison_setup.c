@@ -30,15 +30,24 @@ static enum oa_error check_distillation(const struct comparison_session *t)
             t->c, OA_ARGUMENT,
             "distil.learn = attention is the first stage alone: leave it out, and choose "
             "its length with distil.attention_steps");
+    if (o->compare_equal == OA_EQUAL_PARAMS)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.equal = params cannot be combined with distil.teacher: it changes "
+                       "model.ffn, and tensors of the teacher would not fit; use tokens");
     if (o->compare_equal != OA_EQUAL_TOKENS)
-        return oa_fail(t->c, OA_ARGUMENT,
-                       "compare.equal = %s does not count the stage that learns attention: use "
-                       "tokens with distil.teacher",
-                       oa_option_word("compare.equal", (int)o->compare_equal).s);
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "compare.equal = %s cannot be combined with distil.teacher: the attention of "
+            "the teacher has no first stage and the others have one, which this budget "
+            "does not count; use tokens, which are those of the second stage, and read "
+            "those of the first in the report",
+            oa_option_word("compare.equal", (int)o->compare_equal).s);
     if (*o->compare_tune)
-        return oa_fail(t->c, OA_ARGUMENT,
-                       "compare.tune cannot be combined with distil.teacher in a comparison: leave "
-                       "it out");
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "compare.tune cannot be combined with distil.teacher: trials are runs of the "
+            "second stage alone, and what is best for them need not be after the first; "
+            "leave it out, or compare several settings as comparisons of their own");
     return OA_OK;
 }
 

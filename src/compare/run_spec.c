@@ -132,7 +132,7 @@ static enum oa_error train_attention_first(oa_context *c, struct run_stage *stag
 {
     const struct oa_run_spec *spec = stage->spec;
     struct oa_options first = spec->options;
-    char folder[OA_PATH], model[OA_PATH];
+    char folder[OA_PATH], model[OA_PATH], title[OA_OPTION_TEXT + 16];
     bool any;
     if (!o->distil_teacher[0] || o->distil_attention_steps == 0)
         return OA_OK;
@@ -141,6 +141,7 @@ static enum oa_error train_attention_first(oa_context *c, struct run_stage *stag
         return OA_OK;
     OA_TRY(oa_path(c, folder, spec->folder, "attention"));
     OA_TRY(oa_path(c, model, folder, "model.safetensors"));
+    snprintf(title, sizeof title, "%.*s, attention", OA_OPTION_TEXT, spec->title);
     stage->share = (double)first.train_steps / (double)(first.train_steps + o->train_steps);
     struct oa_train_request r = { .options = &first,
                                   .workload = w,
@@ -148,7 +149,7 @@ static enum oa_error train_attention_first(oa_context *c, struct run_stage *stag
                                   .folder = folder,
                                   .resume = true,
                                   .keep = true,
-                                  .title = spec->title,
+                                  .title = title,
                                   .run = spec->number,
                                   .runs = spec->count,
                                   .on_progress = spec->on_progress ? report_stage_progress : NULL,

@@ -44,14 +44,16 @@ refused() { # PATTERN OPTION...
     pattern=$1
     shift
     expect 2 compare $learn --attention softmax --attention hedgehog --seeds 2 --distil.teacher run --out x "$@"
-    says err "$pattern"
+    says_wrapped err "$pattern"
     [ ! -e x ] || fail "a refused comparison made a folder"
 }
 refused 'learn from the run that they start from; give --init run'
 refused 'learn from the run that they start from; give --init run' --init d1
 refused 'is the first stage alone' --init run --distil.learn attention
-refused 'compare.equal = flops does not count' --init run --compare.equal flops
-refused 'compare.tune cannot be combined' --init run --compare.tune train.lr=1e-3,3e-3
+refused 'compare.equal = flops cannot be combined with distil.teacher: the attention of the teacher has no first stage' --init run --compare.equal flops
+refused 'compare.equal = params cannot be combined with distil.teacher: it changes model.ffn' --init run --compare.equal params
+refused 'compare.equal = time cannot be combined with distil.teacher' --init run --compare.equal time --train.seconds 3
+refused 'compare.tune cannot be combined with distil.teacher: trials are runs of the second stage alone' --init run --compare.tune train.lr=1e-3,3e-3
 expect 2 compare $compared --distil.attention_steps 40 --out c
 says err 'distil.attention_steps was 30'
 
