@@ -61,6 +61,12 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
     return OA_OK;
 }
 
+void oa_decoding_share_tape(struct oa_decoding *s, oa_tape *t)
+{
+    t->packs = &s->model->store;
+    s->shared = t;
+}
+
 size_t oa_decoding_bytes(const struct oa_decoding *s)
 {
     return oa_stack_state_bytes(&s->model->decoder, &s->state);
@@ -91,21 +97,21 @@ enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, oa_tensor
 enum oa_error oa_decoding_read_chunk(struct oa_decoding *s, const int32_t *ids, long n,
                                      float *logits, const struct oa_logits_visitor *visitor)
 {
-    oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
+    oa_tape *t = s->shared ? s->shared : &s->tape;
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
     struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
     struct oa_memory memory = { .length = (long)s->source.ids.count };
     if (s->model->form.encoder && s->tokens == 0)
-        OA_TRY(oa_source_read(&s->tape, s->model, &s->source, 0, memory.length, &memory));
-    oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, &in,
-                                        s->model->form.encoder ? &memory : NULL, &s->state);
+        OA_TRY(oa_source_read(t, s->model, &s->source, 0, memory.length, &memory));
+    oa_tensor *hidden =
+        oa_model_hidden(t, s->model, &in, s->model->form.encoder ? &memory : NULL, &s->state);
     OA_TRY(oa_status(s->model->context));
     if (visitor)
-        OA_TRY(oa_model_visit_hidden(&s->tape, s->model, hidden, s->tokens, visitor));
+        OA_TRY(oa_model_visit_hidden(t, s->model, hidden, s->tokens, visitor));
     s->tokens += n;
     s->end += n;
-    return logits
-               ? oa_decoding_logits(&s->tape, s->model, hidden, hidden->rows - 1, 1, logits, NULL)
-               : OA_OK;
+    return logits ? oa_decoding_logits(t, s->model, hidden, hidden->rows - 1, 1, logits, NULL)
+                  : OA_OK;
 }
 
 enum oa_error oa_decoding_read(struct oa_decoding *s, const int32_t *ids, long n, float *logits)

@@ -240,7 +240,7 @@ enum { OA_DECODING_CHUNK = 128 }; /* tokens that oa_decoding_read reads in a for
 struct oa_decoding {
     struct oa_model *model; /* borrowed; must outlive this */
     struct oa_stack_state state;
-    oa_tape tape;            /* of one call */
+    oa_tape tape, *shared;   /* of one call; shared: used instead, or NULL */
     long tokens;             /* in the states */
     long end;                /* tokens of the text read so far */
     struct oa_source source; /* encoded with the first token */
@@ -251,6 +251,9 @@ enum oa_error oa_model_check_decoding(const struct oa_model *m);
 /* Close also after an error. */
 enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out);
 void oa_decoding_close(struct oa_decoding *r);
+/* Its calls use this tape, which several decodings of a device may have: the activations of a chunk
+ * take more memory than short states. It must outlive them. */
+void oa_decoding_share_tape(struct oa_decoding *r, oa_tape *t);
 /* Removes all tokens; keeps the source and allocated memory. */
 void oa_decoding_reset(struct oa_decoding *r);
 /* Encoder-decoders: sets the source and removes all tokens. words [n]: word numbers, or NULL. */

@@ -23,7 +23,7 @@ struct oa_served_model { /* all borrowed */
     oa_tape *tape;
     const struct oa_labels *labels, *specials; /* of classes; of the training text */
     /* made by oa_serve_models */
-    oa_tape steps;                /* of passes over several sequences */
+    oa_tape steps;                /* of passes over chunks and over several sequences */
     struct oa_writable *writable; /* NULL: it writes no text token by token */
     int32_t end;                  /* that answers have at their end; −1: none */
     double *row;                  /* [vocabulary] scratch */

@@ -75,8 +75,10 @@ static enum oa_error open_slot(struct oa_slot *slot, struct oa_served_model *m)
         return OA_OK;
     }
     close_slot(slot);
-    if (m->decodes)
+    if (m->decodes) {
         OA_TRY(oa_decoding_open(m->model, &slot->decoding));
+        oa_decoding_share_tape(&slot->decoding, &m->steps);
+    }
     OA_TRY(oa_sampler_open(m->model->context, &greedy, m->model->vocabulary, &slot->sampler));
     slot->model = m;
     return OA_OK;
