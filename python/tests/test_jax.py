@@ -97,5 +97,79 @@ class TestAttend(unittest.TestCase):
             orthant.jax.attend("softmax", q, jnp.tile(k, (1, 1, 2, 1))[:, :, :3], v)
 
 
+def of_layer(p, x, causal=True):
+    """The layer written out: softmax with a sink, whose logit is in the sum alone."""
+    q, k, v = ((x @ p[n + ".weight"].T).reshape(*x.shape[:2], 2, -1)
+               for n in ("query", "key", "value"))
+    s = jnp.einsum("bthk,bshk->bhts", q, k) / q.shape[3] ** 0.5
+    e = jnp.where(jnp.tril(jnp.ones(s.shape[2:], bool)), jnp.exp(s), 0)
+    w = e / (e.sum(-1, keepdims=True) + jnp.exp(p["sink.logit"])[:, None, None])
+    o = jnp.einsum("bhts,bshk->bthk", w, v)
+    return o.reshape(*x.shape) @ p["output.weight"].T
+
+
+class TestParameters(unittest.TestCase):
+    def setUp(self):
+        self.layer = orthant.jax.Attention("softmax(normalise=sink)", 8, 2, 6, causal=True,
+                                           dtype="float64", threads=1)
+        random = np.random.default_rng(3)
+        self.x = jnp.asarray(random.standard_normal((2, 6, 8)))
+        self.parameters = {name: jnp.asarray(random.standard_normal(a.shape)) / 2
+                           for name, a in self.layer.init().items()}
+
+    def test_layer_and_its_gradients_equal_the_formula(self):
+        def loss(f, p, x):
+            return jnp.sin(f(p, x)).sum()
+        self.assertLess(largest(self.layer(self.parameters, self.x),
+                                of_layer(self.parameters, self.x)), 1e-12)
+        mine, exact = (jax.jit(jax.grad(lambda p, x, f=f: loss(f, p, x), (0, 1)))(
+            self.parameters, self.x) for f in (self.layer, of_layer))
+        for a, b in zip(jax.tree.leaves(mine), jax.tree.leaves(exact)):
+            self.assertLess(largest(a, b), 1e-10)
+
+    def test_initial_parameters_are_those_of_the_layer(self):
+        for spec in ("performer", "linear(map=hedgehog)"):
+            layer = orthant.jax.Attention(spec, 8, 2, 6, seed=5, threads=1)
+            plain = orthant.Layer(spec, 8, 2, 6, seed=5, threads=1)
+            self.assertEqual([*layer.init()], [*plain.parameters])
+            x = self.x.astype("float32")
+            y = layer(layer.init(), x, lengths=[6, 4])
+            self.assertTrue(np.array_equal(y, plain(np.asarray(x), lengths=[6, 4])))
+
+    def test_cross_attention(self):
+        layer = orthant.jax.Attention("softmax", 8, 2, 6, cross=True, dtype="float64", threads=1)
+        plain = orthant.Layer("softmax", 8, 2, 6, cross=True, dtype=np.float64, threads=1)
+        y, p = plain.forward(np.asarray(self.x), np.asarray(self.x[:, :3]))
+        gradients = jax.grad(lambda *a: layer(*a).sum(), (1, 2))(layer.init(), self.x,
+                                                                 self.x[:, :3])
+        for a, b in zip(gradients, plain.backward(p, np.ones_like(y))):
+            self.assertTrue(np.array_equal(a, b))
+
+    def test_weights_of_attend(self):
+        q, k, v = ((self.x @ self.parameters[n + ".weight"].T).reshape(2, 6, 2, 4)
+                   for n in ("query", "key", "value"))
+
+        def mine(sink):
+            return orthant.jax.attend("softmax(normalise=sink)", q, k, v, causal=True,
+                                      weights={"sink.logit": sink}).reshape(2, 6, 8)
+
+        def exact(sink):
+            return of_layer({**self.parameters, "output.weight": jnp.eye(8), "sink.logit": sink},
+                            self.x)
+        sink = self.parameters["sink.logit"]
+        self.assertLess(largest(mine(sink), exact(sink)), 1e-12)
+        a, b = (jax.grad(lambda s, f=f: jnp.sin(f(s)).sum())(sink) for f in (mine, exact))
+        self.assertLess(largest(a, b), 1e-10)
+
+    def test_other_parameters_are_refused(self):
+        p = self.parameters
+        with self.assertRaisesRegex(orthant.Error, "and was given .*: give all of them"):
+            self.layer({n: a for n, a in p.items() if n != "sink.logit"}, self.x)
+        with self.assertRaisesRegex(orthant.Error, "query.weight has the shape"):
+            self.layer({**p, "query.weight": p["query.weight"][1:]}, self.x)
+        with self.assertRaisesRegex(TypeError, "x is float32 and the layer has the dtype float64"):
+            self.layer(p, self.x.astype("float32"))
+
+
 if __name__ == "__main__":
     unittest.main()
