@@ -606,6 +606,68 @@ static void rankings_wait(void **state)
     oa_experiment_free(&e);
 }
 
+/* ---- stability along an axis ---- */
+
+/* The first `failed` of six seeds fail, the others end at the loss. */
+static void six(double loss, int failed, double out[6])
+{
+    for (int i = 0; i < 6; i++)
+        out[i] = i < failed ? NAN : loss + 0.01 * i;
+}
+
+/* At the second place softmax and random fail with so many seeds; the first place has 2 and 2.1. Of
+ * the sign test: 2/64 with six seeds, 2/32 with five. */
+static void stability_along_the_axis(void **state)
+{
+    static const struct {
+        int softmax, random;
+        double random_loss;
+        const char *says;
+        enum oa_claim_verdict verdict;
+        double left, right;
+    } cases[] = {
+        { 0, 0, 2, "limits outside the axis", OA_CLAIM_UNTESTABLE, 64, 64 },
+        { 6, 6, 2, "the same limits", OA_CLAIM_HOLDS, 32, 32 },
+        { 6, 0, 3, "the same limits", OA_CLAIM_HOLDS, 32, 32 }, /* ends, and has not learned */
+        { 1, 1, 2, "the same limits", OA_CLAIM_HOLDS, 32, 32 },
+        { 0, 6, 2, "other limits", OA_CLAIM_FAILS, 64, 32 },
+        { 6, 0, 2, "other limits", OA_CLAIM_FAILS, 32, 64 },
+        { 0, 5, 2, "inconclusive", OA_CLAIM_INCONCLUSIVE, 64, 32 },
+    };
+    struct oa_experiment e;
+    struct oa_judged j;
+    double softmax[6], random[6], uniform[6];
+    (void)state;
+    assert_int_equal(read_claim(&e, "softmax as stable as random", VARIANTS), OA_OK);
+    six(2.5, 0, uniform);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        six(2, 0, softmax);
+        six(2.1, 0, random);
+        keep("small", record_of_four(softmax, random, random, uniform, 6));
+        six(1.9, cases[i].softmax, softmax);
+        six(cases[i].random_loss, cases[i].random, random);
+        keep("large", record_of_four(softmax, random, random, uniform, 6));
+        assert_int_equal(judge(&e, &j), OA_OK);
+        assert_int_equal(j.count, 1);
+        if (j.verdict != cases[i].verdict)
+            fail_msg("case %zu: %s", i, oa_claim_verdict_words(j.verdict));
+        assert_string_equal(oa_finding_words(&j, &j.findings[0]), cases[i].says);
+        near(j.findings[0].stability.left_limit, cases[i].left);
+        near(j.findings[0].stability.right_limit, cases[i].right);
+        oa_judged_free(&j);
+    }
+    six(2, 1, softmax); /* fails at the first place */
+    keep("small", record_of_four(softmax, random, random, uniform, 6));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_string_equal(oa_finding_words(&j, &j.findings[0]), "limits outside the axis");
+    oa_judged_free(&j);
+    assert_int_equal(system("rm " FOLDER "/large.json"), 0);
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_int_equal(j.verdict, OA_CLAIM_NOT_RUN); /* before all places have ended */
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
 /* ---- retained shares ---- */
 
 static void shares_are_judged(void **state)
@@ -781,6 +843,9 @@ static void wrong_predictions_are_refused(void **state)
           "  variants: [{name: a, set: {compare.margin: 0.1}}, {name: b, set: {model.width: "
           "32}}]\n",
           "need the same compare.margin" },
+        { "random as stable as softmax", "", "whose `at` on the axis must rise" },
+        { "random @ small as stable as softmax @ small", VARIANTS, "name none of them" },
+        { "random as stable as softmax, softmax as stable as random", VARIANTS, "repeats" },
         { "random keeps at least much", "", "\"much\" is not a share; write a number" },
         { "random keeps at least 0.8 of it", "", "\"0.8 of it\" is not a share" },
         { "softmax keeps at least 0.8", "", "the share of \"softmax\" is 1 or 0 by definition" },
@@ -1408,6 +1473,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(speeds_need_rounds, open_all, close_all),
         cmocka_unit_test_setup_teardown(rankings, open_all, close_all),
         cmocka_unit_test_setup_teardown(rankings_wait, open_all, close_all),
+        cmocka_unit_test_setup_teardown(stability_along_the_axis, open_all, close_all),
         cmocka_unit_test_setup_teardown(shares_are_judged, open_all, close_all),
         cmocka_unit_test_setup_teardown(shares_that_cannot_be_judged, open_all, close_all),
         cmocka_unit_test_setup_teardown(shares_of_scores, open_all, close_all),

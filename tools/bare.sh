@@ -117,8 +117,8 @@ says 'packages: installing '
 for file in recall/results.json characters/results.json characters/report.html; do
     [ -s "$root/orthant/build/demo/$file" ] || { echo "  failed: make demo made no $file"; exit 1; }
 done
-says '^pattern(previous):1 | orthogonal:3  *5 of 5 '
-says '^pattern(previous):1 | random:3  *0 of 5 '
+says '^pattern\(previous\):1 \| orthogonal:3 *5 of 5 '
+says '^pattern\(previous\):1 \| random:3 *0 of 5 '
 step "make test-quick" inside make test-quick
 says 'packages: installing '
 grep '^skipped: ' "$work/log" | sed 's|^|    |' || true

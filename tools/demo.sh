@@ -3,7 +3,7 @@
 # demo.sh ORTHANT OUT [OPTION]...: two comparisons, five seeds each, with reports in OUT/recall and OUT/characters; the options are
 # added to both. First: what has to be learned to look up a value where the places of keys and values vary? Frozen orthogonal
 # heads next to one that reads the previous token, random maps in their place, learned and frozen heads alone
-# (data/demo-recall.yaml). Then seven attentions on tiny Shakespeare (data/demo.yaml). A frozen random map (fixed-random) is not
+# (data/demo-recall.yaml). Then five attentions on tiny Shakespeare (data/demo.yaml). A frozen random map (fixed-random) is not
 # among them: with its usual initial values it is within a percent of the uniform baseline here.
 set -eu
 cd "$(dirname "$0")/.."

@@ -19,10 +19,11 @@
  *         "ATTENTION keeps at least 0.8": of what the baseline or softmax gains.
  * An ATTENTION takes part in the comparison, or is `floor`. With variants it may name one, "softmax
  * @ small"; without, the prediction is held in each variant. "ranking @ small same as ranking @
- * large": the order of the attentions. variants: list of {name, at, from, set: {option: value}};
- * each is a comparison of its own. `from` names a variant before it: runs start from its runs, as
- * train.init of a comparison does (compare/initial_runs.h). Optional. axis: what `at`, a number, is
- * of: the x axis of a chart over the variants. Optional, with `at`.
+ * large": the order of the attentions. "orthogonal as stable as softmax": along the axis. variants:
+ * list of {name, at, from, set: {option: value}}; each is a comparison of its own. `from` names a
+ * variant before it: runs start from its runs, as train.init of a comparison does
+ * (compare/initial_runs.h). Optional. axis: what `at`, a number, is of: the x axis of a chart over
+ * the variants. Optional, with `at`.
  *
  * Nothing here trains: api/api_evidence.c does, by oa_compare.
  */
@@ -47,6 +48,7 @@ enum oa_relation {
     OA_FASTER_THAN,    /* a training step, in rounds of one comparison */
     OA_SAME_AS,        /* the rankings of two comparisons */
     OA_KEEPS_AT_LEAST, /* of what the baseline or softmax gains over the uniform baseline */
+    OA_AS_STABLE_AS,   /* the largest places of the axis up to which training works */
     OA_RELATIONS
 };
 const char *oa_relation_words(enum oa_relation r); /* "better than" */
@@ -182,6 +184,12 @@ struct oa_ranking {
     int opposed; /* the one that is better here is worse there */
     int open;    /* not told in both */
 };
+/* Seeds, by which of two attentions works up to a larger place of the axis (stability.c). */
+struct oa_stability {
+    int seeds, left_larger, right_larger;
+    int unlimited;                  /* both work at all places */
+    double left_limit, right_limit; /* the largest place at which all seeds work; NaN: none */
+};
 enum oa_claim_verdict {
     OA_CLAIM_NOT_RUN,
     OA_CLAIM_HOLDS,
@@ -199,6 +207,7 @@ struct oa_finding {
     struct oa_range speed;     /* of OA_FASTER_THAN: how many times as fast the left one was */
     struct oa_fieller share;   /* of OA_KEEPS_AT_LEAST */
     struct oa_ranking ranking; /* of OA_SAME_AS */
+    struct oa_stability stability; /* of OA_AS_STABLE_AS */
 };
 struct oa_judged {
     const struct oa_experiment *experiment;

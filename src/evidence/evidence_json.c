@@ -25,6 +25,13 @@ static json_t *pairs(const struct oa_ranking *r)
     return json_pack("{s:i, s:i, s:i}", "alike", r->alike, "opposed", r->opposed, "open", r->open);
 }
 
+static json_t *limits(const struct oa_stability *s)
+{
+    return json_pack("{s:i, s:i, s:i, s:o, s:o}", "seeds", s->seeds, "left_larger", s->left_larger,
+                     "right_larger", s->right_larger, "left", oa_json_number(s->left_limit),
+                     "right", oa_json_number(s->right_limit));
+}
+
 /* Without ends where it is not bounded. */
 static json_t *share(const struct oa_fieller *r)
 {
@@ -58,6 +65,8 @@ static json_t *evidence_finding_json(const struct oa_judged *j, const struct oa_
         json_object_set_new(out, "speed", speed(&f->speed));
     if (relation == OA_SAME_AS)
         json_object_set_new(out, "pairs", pairs(&f->ranking));
+    if (relation == OA_AS_STABLE_AS)
+        json_object_set_new(out, "limits", limits(&f->stability));
     if (relation == OA_KEEPS_AT_LEAST)
         json_object_set_new(out, "retained", share(&f->share));
     return out;

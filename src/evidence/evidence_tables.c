@@ -74,7 +74,15 @@ static void add_retained(const struct oa_fieller *r, struct oa_text *out)
                        oa_number_fixed(low, r->low, 2), oa_number_fixed(high, r->high, 2));
 }
 
-/* What was measured: a difference of scores, a speed, pairs, a share. */
+static void add_limits(const struct oa_stability *s, struct oa_text *out)
+{
+    char left[OA_NUMBER], right[OA_NUMBER];
+    oa_text_printf(out, "up to %s against %s; of %d seeds %d further, %d less far",
+                   oa_number(left, s->left_limit, 3), oa_number(right, s->right_limit, 3), s->seeds,
+                   s->left_larger, s->right_larger);
+}
+
+/* What was measured: a difference of scores, a speed, pairs, limits, a share. */
 static void add_measured(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
 {
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
@@ -83,6 +91,8 @@ static void add_measured(const struct oa_judged *j, const struct oa_finding *f, 
     else if (relation == OA_SAME_AS)
         oa_text_printf(out, "pairs: %d alike, %d opposed, %d inconclusive", f->ranking.alike,
                        f->ranking.opposed, f->ranking.open);
+    else if (relation == OA_AS_STABLE_AS)
+        add_limits(&f->stability, out);
     else if (relation == OA_KEEPS_AT_LEAST)
         add_retained(&f->share, out);
     else

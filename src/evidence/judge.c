@@ -14,6 +14,7 @@
  * them were run it is neither.
  */
 #include "evidence/score_findings.h"
+#include "evidence/stability.h"
 #include "report/verdicts.h"
 
 #include <math.h>
@@ -79,13 +80,17 @@ static const struct oa_prediction *prediction_of(const struct oa_judged *j,
     return &j->experiment->predictions[f->prediction];
 }
 
-/* A prediction that names no variant is one finding in each. */
+/* A prediction that names no variant is one finding in each; one about the axis is one in all. */
 static void list_findings(struct oa_judged *j)
 {
     const struct oa_experiment *e = j->experiment;
     j->count = 0;
     for (int p = 0; p < e->prediction_count; p++) {
         int left = e->predictions[p].left.variant, right = e->predictions[p].right.variant;
+        if (e->predictions[p].relation == OA_AS_STABLE_AS) {
+            left = 0;
+            right = e->variant_count - 1;
+        }
         for (int v = 0; left < 0 && v < e->variant_count; v++)
             j->findings[j->count++] = (struct oa_finding){ .prediction = p, .left = v, .right = v };
         if (left >= 0)
@@ -143,7 +148,8 @@ static struct oa_family family_of(const struct oa_judged *j, const struct oa_fin
                                     variant_is_sequential(left) || variant_is_sequential(right),
                                 .verdict_seeds = 2 };
     for (int i = 0; i < j->count; i++)
-        family.comparisons += !about(j, &j->findings[i], OA_FASTER_THAN);
+        family.comparisons += !about(j, &j->findings[i], OA_FASTER_THAN) &&
+                              !about(j, &j->findings[i], OA_AS_STABLE_AS);
     return family;
 }
 
@@ -216,6 +222,15 @@ static void judge_ranking(struct oa_judged *j, struct oa_finding *f)
                                     : OA_CLAIM_HOLDS;
 }
 
+static void judge_stability(struct oa_judged *j, struct oa_finding *f)
+{
+    const struct oa_prediction *p = prediction_of(j, f);
+    if (oa_judged_records(j) < j->experiment->variant_count)
+        return;
+    f->stability = oa_recorded_stability(j, p->left.attention, p->right.attention);
+    f->verdict = oa_stability_verdict(&f->stability);
+}
+
 /* ---- what was found, in words ---- */
 
 const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f)
@@ -224,8 +239,12 @@ const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding 
     static const char *const order[] = { "", "the same order", "another order", "inconclusive" };
     static const char *const share[] = { "", "at least as much", "less", "inconclusive",
                                          "not bounded" };
+    static const char *const limit[] = { "", "the same limits", "other limits", "inconclusive",
+                                         "limits outside the axis" };
     if (about(j, f, OA_FASTER_THAN))
         return speed[f->verdict];
+    if (about(j, f, OA_AS_STABLE_AS))
+        return limit[f->verdict];
     if (about(j, f, OA_KEEPS_AT_LEAST))
         return f->verdict == OA_CLAIM_UNTESTABLE && f->share.form != OA_FIELLER_OUTSIDE &&
                        f->share.form != OA_FIELLER_EVERYTHING
@@ -298,6 +317,8 @@ static void judge_all(struct oa_judged *j)
             judge_speed(j, f);
         else if (about(j, f, OA_SAME_AS))
             judge_ranking(j, f);
+        else if (about(j, f, OA_AS_STABLE_AS))
+            judge_stability(j, f);
         else if (about(j, f, OA_KEEPS_AT_LEAST))
             judge_share(j, f);
         else

@@ -14,15 +14,15 @@
 /* The longer words first: "at least as good as" has "as good as" in it. */
 static const enum oa_relation by_length[] = { OA_AT_LEAST_AS_GOOD_AS, OA_BETTER_THAN, OA_WORSE_THAN,
                                               OA_AS_GOOD_AS,          OA_FASTER_THAN, OA_SAME_AS,
-                                              OA_KEEPS_AT_LEAST };
+                                              OA_KEEPS_AT_LEAST,      OA_AS_STABLE_AS };
 
 const char *oa_relation_words(enum oa_relation r)
 {
     static const char *const words[] = {
-        [OA_BETTER_THAN] = "better than",      [OA_WORSE_THAN] = "worse than",
-        [OA_AS_GOOD_AS] = "as good as",        [OA_AT_LEAST_AS_GOOD_AS] = "at least as good as",
-        [OA_FASTER_THAN] = "faster than",      [OA_SAME_AS] = "same as",
-        [OA_KEEPS_AT_LEAST] = "keeps at least"
+        [OA_BETTER_THAN] = "better than",       [OA_WORSE_THAN] = "worse than",
+        [OA_AS_GOOD_AS] = "as good as",         [OA_AT_LEAST_AS_GOOD_AS] = "at least as good as",
+        [OA_FASTER_THAN] = "faster than",       [OA_SAME_AS] = "same as",
+        [OA_KEEPS_AT_LEAST] = "keeps at least", [OA_AS_STABLE_AS] = "as stable as"
     };
     return words[r];
 }
@@ -182,6 +182,23 @@ static enum oa_error check_speed(oa_context *c, const struct oa_experiment *e, c
     return OA_OK;
 }
 
+/* Limits are places of the axis, which the variants follow. */
+static enum oa_error check_stability(oa_context *c, const struct oa_experiment *e,
+                                     const json_t *node, const struct oa_prediction *p)
+{
+    bool rising = *oa_claim_text(e, "axis") && e->variant_count > 1;
+    for (int i = 1; i < e->variant_count; i++)
+        rising = rising && e->variants[i].at > e->variants[i - 1].at;
+    if (p->relation != OA_AS_STABLE_AS)
+        return OA_OK;
+    if (!rising || p->left.variant >= 0)
+        return oa_claim_refuse(c, e, node,
+                               "\"%s\" is about all variants, whose `at` on the axis must rise; "
+                               "name none of them",
+                               oa_relation_words(OA_AS_STABLE_AS));
+    return OA_OK;
+}
+
 /* Of scores, between two comparisons. */
 static bool prediction_crosses_variants(const struct oa_prediction *p)
 {
@@ -241,10 +258,10 @@ enum { BETTER = 1, AS_GOOD = 2, WORSE = 4 };
 static int outcomes(enum oa_relation r)
 {
     static const int of[] = {
-        [OA_BETTER_THAN] = BETTER,   [OA_WORSE_THAN] = WORSE,
-        [OA_AS_GOOD_AS] = AS_GOOD,   [OA_AT_LEAST_AS_GOOD_AS] = BETTER | AS_GOOD,
-        [OA_FASTER_THAN] = BETTER,   [OA_SAME_AS] = AS_GOOD,
-        [OA_KEEPS_AT_LEAST] = BETTER
+        [OA_BETTER_THAN] = BETTER,    [OA_WORSE_THAN] = WORSE,
+        [OA_AS_GOOD_AS] = AS_GOOD,    [OA_AT_LEAST_AS_GOOD_AS] = BETTER | AS_GOOD,
+        [OA_FASTER_THAN] = BETTER,    [OA_SAME_AS] = AS_GOOD,
+        [OA_KEEPS_AT_LEAST] = BETTER, [OA_AS_STABLE_AS] = AS_GOOD
     };
     return of[r];
 }
@@ -307,6 +324,7 @@ static enum oa_error prediction_check(oa_context *c, const struct oa_experiment 
     if (p->left.variant == p->right.variant && strcmp(p->left.attention, p->right.attention) == 0)
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
     OA_TRY(check_speed(c, e, node, p));
+    OA_TRY(check_stability(c, e, node, p));
     OA_TRY(check_margins(c, e, node, p));
     if (equal && against_uniform(p))
         return oa_claim_refuse(
@@ -345,7 +363,8 @@ static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, co
     if (!at)
         return oa_claim_refuse(c, e, node,
                                "\"%.200s\" is not a prediction; write ATTENTION better than, worse "
-                               "than, as good as, at least as good as or faster than ATTENTION, "
+                               "than, as good as, at least as good as, faster than or as stable as "
+                               "ATTENTION, "
                                "ATTENTION keeps at least NUMBER, or ranking @ ONE same as ranking "
                                "@ ANOTHER",
                                text);
