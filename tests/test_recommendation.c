@@ -241,6 +241,16 @@ static const struct made_up cases[] = {
       .outcome = OA_OUTCOME_FEW_SEEDS,
       .text = "More seeds are needed: 2 attentions with 5 seeds, about 5 minutes (--seeds 5). "
               "Until then keep softmax: no attention was shown to be better." },
+    /* 1/16 with a deviation of 1/16·√(4/3), a ratio of 0.866, at 0.05 and with a power of 0.8:
+     * t(0.975) + t(0.8) is 2.179 + 0.873 < 0.866·√13 with 13 seeds, 2.201 + 0.876 > 0.866·√12 with
+     * 12 (tables of t). */
+    { "four seeds, and five would not do",
+      { SOFTMAX, OPEN },
+      .baseline = 1,
+      .seeds = 4,
+      .outcome = OA_OUTCOME_FEW_SEEDS,
+      .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). "
+              "Until then keep softmax: no attention was shown to be better." },
     { "only against the uniform baseline",
       { SOFTMAX, BETTER, { "uniform", 0.5, 0.01, 300, false, true } },
       .family = OA_FAMILY_UNIFORM,

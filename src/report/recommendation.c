@@ -149,6 +149,20 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
         add_runs(k, s, fixed, r->seeds, r);
 }
 
+/* With too few seeds for a verdict: the least for one, or what the differences as estimated need,
+ * where that is more and can be reached. */
+static int seeds_for_verdicts(const struct oa_comparison *k, const struct oa_summary *s, int fixed)
+{
+    int most = OA_VERDICT_SEEDS;
+    for (int i = 0; i < s->count; i++) {
+        struct oa_against a = against_fixed(k, s, i, fixed);
+        int seeds = a.verdict == OA_AGAINST_FEW_SEEDS ? seeds_to_settle(k, &a) : 0;
+        if (seeds > most && seeds <= OA_SEEDS_CAP)
+            most = seeds;
+    }
+    return most;
+}
+
 /* ---- the outcomes ---- */
 
 static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa_summary *s,
@@ -265,7 +279,7 @@ struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struc
     }
     r.outcome = outcome_of(k, s, fixed, r.seeds);
     if (r.outcome == OA_OUTCOME_FEW_SEEDS) {
-        r.seeds = OA_VERDICT_SEEDS;
+        r.seeds = seeds_for_verdicts(k, s, fixed);
         r.open = 0;
         r.seconds = 0;
         for (int i = 0; i < s->count; i++)
