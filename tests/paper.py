@@ -14,7 +14,7 @@ source = sys.argv[1]
 records = f"{source}/experiments/records"
 UNIFORM = "uniform baseline"
 ALLOWED = [  # names, definitions, chosen levels
-    r"pattern\(previous\):1", r"(orthogonal|softmax|random|X):3", r"95 %", r"99 %( or more)?", r"### \d\.\d", r"4\.1 alone",
+    r"pattern\(previous\):1", r"(orthogonal|softmax|random|X):3", r"95 %", r"99 %( or more)?", r"### \d\.\d", r"and not 4\.1",
     r"seed \d", r"of section \d", r"\(20\d\d\)", r"bf16", r"float32", r"(map-map|headline)\.svg", r"\d\. "]
 
 
@@ -28,50 +28,72 @@ def share(r):
     return f"{shown(r['value'], 2)} [{shown(r['low'], 2)}, {shown(r['high'], 2)}]"
 
 
+def accuracy_of(entry):
+    score = entry["statistics"]["scores"]["accuracy"]
+    return f"{shown(score['mean'], 2)} ±{shown(score['high'] - score['mean'], 2)}"
+
+
+def accuracy(record, attention):
+    return accuracy_of(next(e for e in record["entries"] if (UNIFORM if e["floor"] else e["attention"]) == attention))
+
+
+def rows(record, with_share):
+    """The lines of the table of a record."""
+    facts = []
+    for e in record["entries"]:
+        best = sum(r["scores"]["accuracy"] >= 99 for r in e["runs"])
+        name = UNIFORM if e["floor"] else e["attention"].replace("|", r"\|")
+        kept = f" {'0.00' if e['floor'] else share(e['retained'])} |" if with_share else ""
+        facts.append(f"| {name} | {accuracy_of(e)} | {best} of {len(e['runs'])} |{kept}")
+    return facts
+
+
+def data_options(experiment):
+    get = json.load(open(f"{records}/{experiment}/declared.json"))["claim"]["data"]["get"].split(";")[0]
+    return {key: int(value) for key, value in re.findall(r"--([a-z-]+) (\d+)", get)}
+
+
 def recall_facts():
     record = json.load(open(f"{records}/map/recall.json"))
     declared = json.load(open(f"{records}/map/declared.json"))["variants"]["recall"]
-    options, facts = record["options"], []
-    for e in record["entries"]:
-        score = e["statistics"]["scores"]["accuracy"]
-        accuracy = f"{shown(score['mean'], 2)} ±{shown(score['high'] - score['mean'], 2)}"
-        best = sum(r["scores"]["accuracy"] >= 99 for r in e["runs"])
-        name = UNIFORM if e["floor"] else e["attention"].replace("|", r"\|")
-        kept = "0.00" if e["floor"] else share(e["retained"])
-        facts.append(f"| {name} | {accuracy} | {best} of {len(e['runs'])} | {kept} |")
-        facts.append(accuracy if name in ("softmax", UNIFORM) or "pattern(previous):1" in name else "")
-    m, t = options["model"], options["train"]
-    facts += [f"{m['layers']} layers, width {m['width']}, {m['heads']} heads", f"{t['steps']:,} steps of {t['batch']} texts",
-              f"{record['seeds']} seeds", f"over {record['seeds']} seeds",
-              declared["compare.tune"].replace("train.lr=", "from ").replace(",", " and ")]
-    facts.append(f"up to {options['compare']['tune_extend']} values beyond")
-    options = dict(re.findall(r"--([a-z-]+) (\d+)", json.load(open(f"{records}/map/declared.json"))["claim"]["data"]["get"]
-                              .split(";")[0]))
-    return facts + [f"{options['min-length']} to {options['max-length']} pairs", f"{options['alphabet']} keys",
-                    f"{options['values']} values", f"{int(options['train']):,} training texts",
-                    f"the {int(options['valid']):,} of"]
+    m, t, data = record["options"]["model"], record["options"]["train"], data_options("map")
+    return rows(record, True) + [
+        f"softmax attention alone reaches {accuracy(record, 'softmax')} %",
+        f"three frozen ones again {accuracy(record, 'pattern(previous):1 | orthogonal:3')} %",
+        f"{m['layers']} layers, width {m['width']}, {m['heads']} heads", f"{t['steps']:,} steps of {t['batch']} texts",
+        f"{record['seeds']} seeds", declared["compare.tune"].replace("train.lr=", "from ").replace(",", " and "),
+        f"up to {record['options']['compare']['tune_extend']} values beyond",
+        f"{data['min-length']} to {data['max-length']} pairs", f"{data['alphabet']} keys", f"{data['values']} values",
+        f"{data['train']:,} training texts, none", f"the {data['valid']:,} of"]
 
 
 def scattered_facts():
-    get = json.load(open(f"{records}/scattered/declared.json"))["claim"]["data"]["get"]
-    options = dict(re.findall(r"--([a-z-]+) (\d+)", get))
-    return [f"{options['min-length']} to {options['max-length']} words with {options['pairs']} pairs"]
+    record, data = json.load(open(f"{records}/scattered/contest.json")), data_options("scattered")
+    steps = f"{record['options']['train']['steps']:,} steps"
+    return rows(record, False) + [
+        f"with every seed ({accuracy(record, 'pattern(previous):1 | orthogonal:3')} %)",
+        f"({accuracy(record, 'pattern(previous):1 | random:3')} % and {accuracy(record, UNIFORM)} %)",
+        f"{data['min-length']} to {data['max-length']} words with {data['pairs']} pairs",
+        f"{data['train']:,} training texts, {steps}", f"the task in {steps}"]
 
 
-def prediction_facts():
+def prediction_facts(experiment, comparison):
     page = json.load(open(f"{source}/docs/evidence-map.json"))
-    predictions = next(e for e in page["experiments"] if e["name"] == "map")["predictions"]
-    findings, facts = sum(len(p["findings"]) for p in predictions), []
+    predictions = next(e for e in page["experiments"] if e["name"] == experiment)["predictions"]
+    facts = [f"family of {sum(len(p['findings']) for p in predictions)}"]
     for p in predictions:
-        f = next((f for f in p["findings"] if f["left"] == "recall"), None)
-        if f and f["interval"]:
+        f = next((f for f in p["findings"] if f["left"] == comparison), None)
+        if not f or f["verdict"] == "not run":
+            continue
+        if f["interval"]:
             half = f["interval"]["high"] - f["difference"]["mean"]
-            facts.append(f"{shown(f['difference']['mean'], 2, True)} ±{shown(half, 2)} % points; {f['verdict'].split()[0]}.")
-        elif f and f.get("retained"):
+            facts.append(f"{shown(f['difference']['mean'], 2, True)} ±{shown(half, 2)} % points")
+        else:
             r, least = f["retained"], p["prediction"].split()[-1]
-            facts.append(f"keeps at least {least} of softmax attention's gain: {shown(r['value'], 2)} ({shown(r['low'], 2)} to "
-                         f"{shown(r['high'], 2)}); {f['verdict'].split()[0]}.")
-    return facts + [f"in a family of {findings}"]
+            facts += [f"keeps at least {least} of", f"{shown(r['value'], 2)} ({shown(r['low'], 2)} to {shown(r['high'], 2)})"]
+        if f["verdict"] != "holds here":
+            facts.append(f"{p['prediction']}: {f['verdict']}")
+    return facts
 
 
 def headline_facts():
@@ -107,7 +129,8 @@ def main():
     text = " ".join(open(f"{source}/docs/paper/paper.md").read().split("\n"))
     parts = {p.split("  ")[0].strip(): p for p in re.split(r" ## ", text)}
     checked = " ".join(p for name, p in parts.items() if re.match(r"Abstract|[345]\.", name))
-    facts = [f for f in recall_facts() + scattered_facts() + prediction_facts() + headline_facts() + replica_facts() if f]
+    facts = [f for f in recall_facts() + scattered_facts() + prediction_facts("map", "recall") +
+             prediction_facts("scattered", "comparison") + headline_facts() + replica_facts() if f]
     wrong = [f"not in the paper: {f}" for f in facts if f not in checked]
     for piece in sorted(set(facts), key=len, reverse=True):
         checked = checked.replace(piece, " ")
