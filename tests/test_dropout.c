@@ -128,6 +128,18 @@ static void assert_share(int count, double share)
                  deviation);
 }
 
+static void rows_have_masks_of_their_own(void **state)
+{
+    bool kept[CELLS];
+    for (int w = 0; w < PLACES; w++) {
+        begin(*state, true, 1, 1);
+        make_mask(*state, places[w], 0.5, kept);
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < i; j++)
+                assert_memory_not_equal(kept + i * COLS, kept + j * COLS, COLS);
+    }
+}
+
 static void dropout_keeps_rate_and_mean(void **state)
 {
     static const double rates[] = { 0.05, 0.3, 0.5, 0.9 };
@@ -252,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dropout_keeps_rate_and_mean),
+        cmocka_unit_test(rows_have_masks_of_their_own),
         cmocka_unit_test(no_dropout_changes_nothing),
         cmocka_unit_test(every_site_has_its_own_mask),
         cmocka_unit_test(masks_are_a_function_of_seed_and_step),

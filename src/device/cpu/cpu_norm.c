@@ -10,12 +10,27 @@
 
 #include <string.h>
 
+enum {
+    PART = 2048, /* elements that go through all steps while they are in the L1 cache */
+    TOGETHER = 4 /* rows: as many as kernels take at a time, or a multiple */
+};
+
 struct residual_norm_call {
     struct oa_device *d;
     const struct oa_residual_norm *a;
-    long block;
+    long block;    /* rows of an item */
+    long part;     /* rows of it that are at work together */
     void *partial; /* real [blocks][2][cols]: gradients of gain and bias of each block of rows */
 };
+
+static struct residual_norm_call residual_norm_call(struct oa_device *d,
+                                                    const struct oa_residual_norm *a)
+{
+    long part = oa_round_up(oa_max(1, PART / oa_max(1, a->cols)), TOGETHER),
+         block = oa_item_rows(a->cols);
+    return (
+        struct residual_norm_call){ .d = d, .a = a, .block = block, .part = oa_min(part, block) };
+}
 
 /* y row = dropout(x row) over rows first … first+rows−1; every row starts at its own block of the
  * generator. */
@@ -29,20 +44,17 @@ static void dropout_norm_rows(const struct residual_norm_call *n, long first, lo
             a->dropout.keep, oa_act_at(n->d, x, i * a->cols), oa_act_at(n->d, y, i * a->cols));
 }
 
-static void residual_norm_item(void *argument, long item, const struct oa_worker *worker)
+/* `dropped`: room for the rows after dropout, or NULL without it. */
+static void residual_norm_rows(const struct residual_norm_call *n, long first, long rows,
+                               void *dropped)
 {
-    const struct residual_norm_call *n = argument;
     const struct oa_residual_norm *a = n->a;
     struct oa_device *d = n->d;
-    long first = item * n->block, rows = oa_min(n->block, a->rows - first), at = first * a->cols;
+    long at = first * a->cols;
     const void *sum = oa_act_at(d, a->x, at);
     if (a->branch) {
         const void *branch = oa_act_at(d, a->branch, at);
-        if (a->dropout.keep < 1) {
-            void *dropped =
-                oa_arena_take(worker->scratch, (size_t)(rows * a->cols) * d->numbers.act_size);
-            if (!dropped)
-                return;
+        if (dropped) {
             dropout_norm_rows(n, first, rows, branch, dropped);
             branch = dropped;
         }
@@ -59,29 +71,40 @@ static void residual_norm_item(void *argument, long item, const struct oa_worker
                              oa_real_at(d, a->rstd, first));
 }
 
+static void residual_norm_item(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct residual_norm_call *n = argument;
+    const struct oa_residual_norm *a = n->a;
+    long end = oa_min((item + 1) * n->block, a->rows);
+    bool drops = a->branch && a->dropout.keep < 1;
+    size_t bytes = (size_t)(n->part * a->cols) * n->d->numbers.act_size;
+    void *dropped = drops ? oa_arena_take(worker->scratch, bytes) : NULL;
+    if (drops && !dropped)
+        return;
+    for (long i = item * n->block; i < end; i += n->part)
+        residual_norm_rows(n, i, oa_min(n->part, end - i), dropped);
+}
+
 void oa_cpu_residual_norm(struct oa_device *d, const struct oa_residual_norm *a)
 {
-    struct residual_norm_call n = { .d = d, .a = a, .block = oa_item_rows(a->cols) };
+    struct residual_norm_call n = residual_norm_call(d, a);
     oa_parallel(d->context, oa_blocks(a->rows, n.block), residual_norm_item, &n);
 }
 
-static void residual_norm_gradient_item(void *argument, long item, const struct oa_worker *worker)
+/* The gradients of gain and bias are added to those of an item. */
+static void residual_norm_gradient_rows(const struct residual_norm_call *n, long first, long rows,
+                                        void *dgain, void *dbias)
 {
-    (void)worker;
-    const struct residual_norm_call *n = argument;
     const struct oa_residual_norm *a = n->a;
     struct oa_device *d = n->d;
-    long first = item * n->block, rows = oa_min(n->block, a->rows - first), at = first * a->cols;
+    long at = first * a->cols;
     size_t bytes = (size_t)(rows * a->cols) * d->numbers.act_size;
     void *dx = oa_act_at(d, a->dx, at), *dbranch = oa_act_at(d, a->dbranch, at);
     if (a->y) {
-        void *dgain = oa_real_at(d, n->partial, item * 2 * a->cols),
-             *dbias = oa_real_at(d, dgain, a->cols);
-        memset(dgain, 0, 2 * (size_t)a->cols * d->numbers.real_size);
         d->cpu->kernels.norm_gradient(rows, a->cols, oa_act_at(d, a->branch ? a->sum : a->x, at),
                                       a->gain, oa_real_at(d, a->mean, first),
                                       oa_real_at(d, a->rstd, first), oa_act_at(d, a->dy, at), dx,
-                                      a->dgain ? dgain : NULL, a->dbias ? dbias : NULL);
+                                      dgain, dbias);
         if (a->dsum)
             d->cpu->kernels.add(rows * a->cols, dx, oa_act_at(d, a->dsum, at), dx);
     } else {
@@ -97,9 +120,24 @@ static void residual_norm_gradient_item(void *argument, long item, const struct 
         d->cpu->kernels.add_scaled(rows * a->cols, a->scale, NULL, dbranch, dbranch);
 }
 
+static void residual_norm_gradient_item(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct residual_norm_call *n = argument;
+    const struct oa_residual_norm *a = n->a;
+    long end = oa_min((item + 1) * n->block, a->rows);
+    void *dgain = oa_real_at(n->d, n->partial, item * 2 * a->cols),
+         *dbias = oa_real_at(n->d, dgain, a->cols);
+    if (a->y)
+        memset(dgain, 0, 2 * (size_t)a->cols * n->d->numbers.real_size);
+    for (long i = item * n->block; i < end; i += n->part)
+        residual_norm_gradient_rows(n, i, oa_min(n->part, end - i), a->dgain ? dgain : NULL,
+                                    a->dbias ? dbias : NULL);
+}
+
 void oa_cpu_residual_norm_gradient(struct oa_device *d, const struct oa_residual_norm *a)
 {
-    struct residual_norm_call n = { .d = d, .a = a, .block = oa_item_rows(a->cols) };
+    struct residual_norm_call n = residual_norm_call(d, a);
     long blocks = oa_blocks(a->rows, n.block);
     size_t mark = oa_arena_mark(&d->scratch);
     n.partial = oa_arena_take(&d->scratch, (size_t)(blocks * 2 * a->cols) * d->numbers.real_size);
