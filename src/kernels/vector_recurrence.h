@@ -83,7 +83,7 @@ static void decay_pairs(long rows, long width, const void *decay, const void *q,
     float *w = work, *pairs = p, *others = a;
     for (long j = 0; j < rows; j++) {
         memcpy(w, key + j * width, (size_t)width * sizeof *w);
-        pairs[j * ld + j] = (float)sum_products(width, left + j * width, w);
+        pairs[j * ld + j] = (float)sum_products(width, left + j * width, w, false);
         for (long i = j + 1; i < rows; i++) {
             v_float sum = v_set(0), also = v_set(0);
             EACH(width, decay_pair_lanes, d + i * width, left + i * width, key + i * width, w, &sum,

@@ -108,13 +108,19 @@ static void axpy(long n, double a, const void *x, void *y)
     EACH(n, axpy_lanes, factor, x, y)
 }
 
-INLINE double sum_products(long n, const float *a, const float *b)
+enum { SUMS_AHEAD = 4096 }; /* bytes that a sum over memory fetches ahead */
+
+/* `far`: a is b, and long. */
+INLINE double sum_products(long n, const float *a, const float *b, bool far)
 {
     struct v_double sum[2] = { v_double_zero(), v_double_zero() };
     long i = 0;
     for (; i + 2 * W <= n; i += 2 * W)
-        for (int u = 0; u < 2; u++)
+        for (int u = 0; u < 2; u++) {
+            if (far)
+                __builtin_prefetch((const char *)(a + i + u * W) + SUMS_AHEAD);
             sum[u] = v_double_fma(v_load(a + i + u * W, W), v_load(b + i + u * W, W), sum[u]);
+        }
     for (; i < n; i += W)
         sum[0] =
             v_double_fma(v_load(a + i, lanes_left(n, i)), v_load(b + i, lanes_left(n, i)), sum[0]);
@@ -134,12 +140,12 @@ static void zero_past(long n, void *x)
 
 static double dot(long n, const void *x, const void *y)
 {
-    return sum_products(n, x, y);
+    return sum_products(n, x, y, false);
 }
 
 static double sum_squares(long n, const void *x)
 {
-    return sum_products(n, x, x);
+    return sum_products(n, x, x, true);
 }
 
 INLINE void scale_lanes(long at, long lanes, v_float factor, float *x)
@@ -552,8 +558,10 @@ INLINE v_float loss_exp(const float *x, long lanes, v_float shift)
     return v_exp2(v_mul(v_add(v_load(x, lanes), shift), v_set((float)LOG2_E)));
 }
 
+/* Fetches the next block, which comes from memory. */
 INLINE void sum_exp_lanes(long at, long lanes, const float *x, v_float shift, v_float *sum)
 {
+    __builtin_prefetch(x + at + LOSS_BLOCK);
     v_float e = loss_exp(x + at, lanes, shift);
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
