@@ -144,17 +144,6 @@ static const char *replacement(const struct oa_charsmap *m, const char *text, si
     return replacement_of(m, text, n, false, &taken);
 }
 
-static void add_rewritten_characters(const struct oa_charsmap *m, const char *text, size_t n,
-                                     struct oa_text *out)
-{
-    for (size_t i = 0, length; i < n; i += length) {
-        uint32_t code;
-        length = (size_t)oa_utf8_decode(text + i, n - i, &code);
-        const char *other = replacement(m, text + i, length);
-        oa_text_add(out, other ? other : text + i, other ? strlen(other) : length);
-    }
-}
-
 /* Marks of Unicode 16 and 17, which the reference joins to what is before them, in at most three
  * bytes: with longer ones a cluster is not looked up as a whole. */
 static bool is_newer_mark(uint32_t code)
@@ -187,10 +176,16 @@ void oa_charsmap_apply(const struct oa_charsmap *m, const char *text, size_t n, 
     enum { LONGEST = 5 }; /* bytes of a cluster that is looked up as a whole */
     for (size_t i = 0, length; i < n; i += length) {
         length = grapheme_length(text + i, n - i);
-        const char *other = length <= LONGEST ? replacement(m, text + i, length) : NULL;
-        if (other)
-            oa_text_add(out, other, strlen(other));
-        else
-            add_rewritten_characters(m, text + i, length, out);
+        const char *whole = length <= LONGEST ? replacement(m, text + i, length) : NULL;
+        if (whole) {
+            oa_text_add(out, whole, strlen(whole));
+            continue;
+        }
+        for (size_t at = i, width; at < i + length; at += width) {
+            uint32_t code;
+            width = (size_t)oa_utf8_decode(text + at, i + length - at, &code);
+            const char *other = replacement(m, text + at, width);
+            oa_text_add(out, other ? other : text + at, other ? strlen(other) : width);
+        }
     }
 }

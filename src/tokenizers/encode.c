@@ -102,16 +102,6 @@ static enum oa_error encode_chars(struct encoding *e, const char *text, size_t n
     return OA_OK;
 }
 
-static enum oa_error encode_bytes(struct encoding *e, const char *text, size_t n)
-{
-    struct oa_ids *ids = e->ids;
-    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + n, sizeof *ids->id))
-        return OA_NO_MEMORY;
-    for (size_t i = 0; i < n; i++)
-        ids->id[ids->count++] = (uint8_t)text[i];
-    return OA_OK;
-}
-
 static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
 {
     struct oa_text place;
@@ -213,7 +203,15 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
 static enum oa_error encode_stretch(void *argument, const char *text, size_t n)
 {
     struct encoding *e = argument;
-    OA_TRY(e->tok->kind == OA_TOKENIZER_CHAR ? encode_chars(e, text, n) : encode_bytes(e, text, n));
+    struct oa_ids *ids = e->ids;
+    if (e->tok->kind == OA_TOKENIZER_CHAR) {
+        OA_TRY(encode_chars(e, text, n));
+        return number_stretch(e, text, n);
+    }
+    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + n, sizeof *ids->id))
+        return OA_NO_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        ids->id[ids->count++] = (uint8_t)text[i];
     return number_stretch(e, text, n);
 }
 

@@ -95,15 +95,6 @@ static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t 
     return order_marks(c, s, first, s->count - first);
 }
 
-/* The length of the next segment of valid UTF-8. */
-static size_t segment_length(const char *text, size_t n)
-{
-    size_t end = n < MOST_SEGMENT ? n : MOST_SEGMENT;
-    while (end < n && (uint8_t)text[end] >= 0x80)
-        end++;
-    return end;
-}
-
 static enum oa_error add_normal_form(struct oa_text *out, struct codes *s, enum oa_normal form,
                                      const char *text, size_t n)
 {
@@ -113,7 +104,9 @@ static enum oa_error add_normal_form(struct oa_text *out, struct codes *s, enum 
         if (signal)
             return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while normalising text",
                            signal);
-        length = segment_length(text + at, n - at);
+        length = n - at < MOST_SEGMENT ? n - at : MOST_SEGMENT;
+        while (at + length < n && (uint8_t)text[at + length] >= 0x80)
+            length++;
         if (!decompose_segment(c, s, form_options[form], text + at, length))
             return OA_NO_MEMORY;
         utf8proc_ssize_t count = (utf8proc_ssize_t)s->count;

@@ -2,20 +2,10 @@
  * `decoder` of a tokenizer.json → steps (decoder.c). */
 #include "tokenizers/tokenizer_load.h"
 
-static enum oa_error read_strip_counts(const struct oa_tokenizer_file *l, const json_t *strip,
-                                       struct oa_decoding_step *step)
-{
-    const json_t *start = oa_part_member(strip, "start"), *stop = oa_part_member(strip, "stop");
-    step->start = (long)json_integer_value(start);
-    step->stop = (long)json_integer_value(stop);
-    if (!json_is_integer(start) || !json_is_integer(stop) || step->start < 0 || step->stop < 0)
-        return oa_tokenizer_malformed(l, "decoder Strip", "one with numbers \"start\", \"stop\"");
-    return oa_read_string(l, strip, "decoder Strip", "content", &step->mark);
-}
-
 static enum oa_error read_decoding_step(const struct oa_tokenizer_file *l, const json_t *decoder,
                                         const char *type, struct oa_decoding_step *step)
 {
+    const json_t *start, *stop;
     const char *space;
     enum oa_prepend scheme;
     switch (step->kind) {
@@ -28,7 +18,14 @@ static enum oa_error read_decoding_step(const struct oa_tokenizer_file *l, const
     case OA_DECODE_REPLACE:
         return oa_read_replace(l, decoder, "decoder Replace", &step->replace);
     case OA_DECODE_STRIP:
-        return read_strip_counts(l, decoder, step);
+        start = oa_part_member(decoder, "start");
+        stop = oa_part_member(decoder, "stop");
+        step->start = (long)json_integer_value(start);
+        step->stop = (long)json_integer_value(stop);
+        if (!json_is_integer(start) || !json_is_integer(stop) || step->start < 0 || step->stop < 0)
+            return oa_tokenizer_malformed(l, "decoder Strip",
+                                          "one with numbers \"start\", \"stop\"");
+        return oa_read_string(l, decoder, "decoder Strip", "content", &step->mark);
     case OA_DECODE_SUFFIX:
         return oa_read_string(l, decoder, "decoder BPEDecoder", "suffix", &step->mark);
     case OA_DECODE_WORDPIECE:

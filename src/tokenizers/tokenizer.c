@@ -208,17 +208,6 @@ static enum oa_error give_id(struct oa_tokenizer *tok, const char *where,
                              found->s ? found->s : "", found->length);
 }
 
-static enum oa_error mark_special(struct oa_tokenizer *tok, const struct oa_added_token *token)
-{
-    size_t before = tok->special_capacity;
-    if (!oa_reserve(tok->context, &tok->special, &tok->special_capacity, (size_t)token->id + 1,
-                    sizeof *tok->special))
-        return OA_NO_MEMORY;
-    memset(tok->special + before, 0, tok->special_capacity - before);
-    tok->special[token->id] = token->special;
-    return OA_OK;
-}
-
 static enum oa_error check_added(struct oa_tokenizer *tok, const char *where,
                                  const struct oa_added_token *token)
 {
@@ -241,7 +230,12 @@ static enum oa_error insert_added(struct oa_tokenizer *tok, const char *where,
     if (copy.normalized)
         OA_TRY(oa_normalise(tok->context, tok->normal, tok->normals, found, NULL));
     OA_TRY(give_id(tok, where, &copy, found));
-    OA_TRY(mark_special(tok, &copy));
+    size_t marked = tok->special_capacity;
+    if (!oa_reserve(tok->context, &tok->special, &tok->special_capacity, (size_t)copy.id + 1,
+                    sizeof *tok->special))
+        return OA_NO_MEMORY;
+    memset(tok->special + marked, 0, tok->special_capacity - marked);
+    tok->special[copy.id] = copy.special;
     if (!oa_reserve(tok->context, &tok->added, &tok->added_capacity, tok->added_count + 1,
                     sizeof *tok->added))
         return OA_NO_MEMORY;

@@ -28,19 +28,15 @@ int oa_utf8_encode(uint32_t code, char out[4])
     return (int)utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)out);
 }
 
-static bool eight_ascii(const char *text)
-{
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    return (word & 0x8080808080808080u) == 0;
-}
-
 size_t oa_utf8_valid_length(const char *text, size_t length)
 {
     size_t i = 0;
     while (i < length) {
         uint32_t code;
-        if (length - i >= 8 && eight_ascii(text + i)) {
+        uint64_t eight = UINT64_MAX;
+        if (length - i >= 8)
+            memcpy(&eight, text + i, sizeof eight);
+        if ((eight & 0x8080808080808080u) == 0) { /* ASCII */
             i += 8;
             continue;
         }

@@ -183,16 +183,6 @@ static enum oa_error check_search(struct split *job, size_t n, size_t from)
                    n, now - job->began, from);
 }
 
-static enum oa_error refuse_search(const struct split *job, int failure, size_t n, size_t from)
-{
-    char sentence[256];
-    pcre2_get_error_message(failure, (PCRE2_UCHAR *)sentence, sizeof sentence);
-    return oa_fail(job->s->context, OA_UNSUPPORTED,
-                   "splitting %zu bytes of text into words failed at byte %zu: %s; a pattern of "
-                   "the tokenizer is too complex: use another tokenizer",
-                   n, from, sentence);
-}
-
 static size_t byte_or_character(const char *text, size_t n)
 {
     uint32_t code;
@@ -218,7 +208,12 @@ static bool search_pattern(struct split *job, const struct oa_pattern *p, const 
             return *stop >= *start;
         }
         if (found != PCRE2_ERROR_NOMATCH) {
-            refuse_search(job, found, n, from);
+            char why[256];
+            pcre2_get_error_message(found, (PCRE2_UCHAR *)why, sizeof why);
+            oa_fail(job->s->context, OA_UNSUPPORTED,
+                    "splitting %zu bytes of text into words failed at byte %zu: %s; a pattern of "
+                    "the tokenizer is too complex: use another tokenizer",
+                    n, from, why);
             return false;
         }
         if (p->from_start || end >= n || check_search(job, n, from) != OA_OK)
