@@ -239,11 +239,6 @@ static enum oa_error refuse_name(const struct column_planning *p, const char *na
     return error;
 }
 
-static bool is_number(const char *s, size_t n)
-{
-    return n > 0 && n < 6 && strspn(s, "0123456789") >= n;
-}
-
 /* Rejects a header with several columns of a name of which not all are read: a text would be
  * ignored silently. Numbers are unambiguous, and keys are distinct. */
 static enum oa_error check_column_names(const struct column_planning *p)
@@ -269,7 +264,7 @@ static enum oa_error plan_part(const struct column_planning *p, const char *s, s
 {
     while (n && s[n - 1] == ' ')
         n--;
-    bool number = is_number(s, n) && !p->keys;
+    bool number = n > 0 && n < 6 && strspn(s, "0123456789") >= n && !p->keys;
     int at = number ? atoi(s) - 1 : find_column(p->first, p->out, s, n);
     if (out->joined == OA_MOST_JOINED)
         return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns",

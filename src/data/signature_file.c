@@ -44,16 +44,6 @@ static enum oa_error open_signature_file(struct oa_signature_file *f)
     return OA_OK;
 }
 
-static void unpack_signature(const uint8_t *bytes, size_t width, struct oa_signed_document *out)
-{
-    memset(out, 0, sizeof *out);
-    memcpy(&out->file, bytes, 4);
-    memcpy(&out->line, bytes + 4, 8);
-    memcpy(&out->signature.words, bytes + 12, 4);
-    memcpy(out->signature.digest, bytes + 16, 16);
-    memcpy(out->signature.min, bytes + 32, width - 32);
-}
-
 enum oa_error oa_signature_file_read(const struct oa_signature_file *f, uint64_t at, size_t n,
                                      struct oa_signed_document *out)
 {
@@ -65,8 +55,16 @@ enum oa_error oa_signature_file_read(const struct oa_signature_file *f, uint64_t
         if (got != (ssize_t)(some * f->width))
             return oa_fail(f->context, OA_IO, "cannot read the signatures of documents in %s: %s",
                            f->folder, got < 0 ? strerror(errno) : "unexpected end of file");
-        for (size_t i = 0; i < some; i++)
-            unpack_signature(bytes + i * f->width, f->width, &out[done + i]);
+        for (size_t i = 0; i < some; i++) {
+            const uint8_t *from = bytes + i * f->width;
+            struct oa_signed_document *d = &out[done + i];
+            memset(d, 0, sizeof *d);
+            memcpy(&d->file, from, 4);
+            memcpy(&d->line, from + 4, 8);
+            memcpy(&d->signature.words, from + 12, 4);
+            memcpy(d->signature.digest, from + 16, 16);
+            memcpy(d->signature.min, from + 32, f->width - 32);
+        }
     }
     return OA_OK;
 }
