@@ -369,17 +369,6 @@ static double shifted_bootstrap_p(const struct resampling *r, int k, double seen
     return tied_p(difference, r->samples, least_tie(&r->system[0], &r->system[k]));
 }
 
-static void bootstrap_test(const struct resampling *r, int k, struct oa_resample *out)
-{
-    long unlike[MOST_EXACT];
-    double seen = out->score - oa_statistics_score(&r->system[0]);
-    out->p = out->strict_p = isnan(seen) ? (double)NAN : 1;
-    if (isnan(seen) || unlike_segments(&r->system[0], &r->system[k], unlike) == 0)
-        return;
-    out->strict_p = strict_bootstrap_p(r, k, fabs(seen));
-    out->p = shifted_bootstrap_p(r, k, seen);
-}
-
 enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *system, int count,
                                   long samples, uint64_t seed, struct oa_resample *out)
 {
@@ -387,8 +376,15 @@ enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *sys
     enum oa_error e = draw_resamples(&r, seed, draw_segments, bootstrap_one);
     for (int k = 0; e == OA_OK && k < count; k++) {
         out[k] = unsampled_score(&system[k]);
-        if (k > 0)
-            bootstrap_test(&r, k, &out[k]);
+        if (k == 0)
+            continue;
+        long unlike[MOST_EXACT];
+        double seen = out[k].score - oa_statistics_score(&system[0]);
+        out[k].p = out[k].strict_p = isnan(seen) ? (double)NAN : 1;
+        if (isnan(seen) || unlike_segments(&system[0], &system[k], unlike) == 0)
+            continue;
+        out[k].strict_p = strict_bootstrap_p(&r, k, fabs(seen));
+        out[k].p = shifted_bootstrap_p(&r, k, seen);
     }
     for (int k = 0; e == OA_OK && k < count; k++) { /* last, since it sorts the scores */
         out[k].half = half_interval(scores_of(&r, 0, k), samples, in_floats(system));
