@@ -30,11 +30,6 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_of(const double *sorted, int n)
-{
-    return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-}
-
 /* The largest k for which P(X < k) is at most half of the level: an interval may leave out k - 1 on
  * either side. 0: there is none. */
 static int rank_of(const double *probability, int values)
@@ -66,9 +61,10 @@ static void signed_ranks(int n, double *p)
 /* Between the order statistics k from either end of `sorted`; k = 0: no interval. */
 static struct oa_range between(const double *sorted, int count, int k, int n)
 {
-    struct oa_range x = {
-        .n = n, .value = count ? median_of(sorted, count) : NAN, .low = NAN, .high = NAN
-    };
+    double median = count == 0  ? NAN
+                    : count % 2 ? sorted[count / 2]
+                                : 0.5 * (sorted[count / 2 - 1] + sorted[count / 2]);
+    struct oa_range x = { .n = n, .value = median, .low = NAN, .high = NAN };
     if (k > 0) {
         x.low = sorted[k - 1];
         x.high = sorted[count - k];
