@@ -51,7 +51,7 @@ static enum oa_error make_fixed_map(const struct fixing *f, const char *attentio
     return e;
 }
 
-static bool exists(const struct fixing *f, const char *attention)
+static bool is_valid_here(const struct fixing *f, const char *attention)
 {
     struct oa_spec spec;
     char why[512];
@@ -75,7 +75,7 @@ static enum oa_error each_edge(const struct fixing *f, const struct oa_mechanism
     char name[OA_FIXED_NAME], edge[24];
     const char *edges = pattern->arguments[1].choices;
     snprintf(name, sizeof name, "%s(%s)", pattern->name, kind);
-    if (!exists(f, name))
+    if (!is_valid_here(f, name))
         return oa_status(f->c);
     OA_TRY(try(f, name));
     next_word(&edges, edge, sizeof edge); /* the default */

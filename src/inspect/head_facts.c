@@ -36,21 +36,17 @@ void oa_head_measure(const struct oa_head_map *m, struct oa_head_facts *out)
     out->entropy_share = most > 0 ? entropy / most : NAN;
 }
 
-static double covered_row(const struct oa_head_map *m, const double *fixed, long i)
-{
-    double mass = row_mass(m, i), sum = 0, held = 0;
-    for (long j = 0; j < m->keys; j++) {
-        double w = fixed[i * m->keys + j];
-        held += w;
-        sum += mass > 0 ? fmin(fabs(m->map[i * m->keys + j]) / mass, w) : 0;
-    }
-    return mass == 0 && held == 0 ? 1 : sum;
-}
-
 double oa_head_covered(const struct oa_head_map *m, const double *fixed)
 {
-    double sum = 0;
-    for (long i = 0; i < m->queries; i++)
-        sum += covered_row(m, fixed, i);
-    return sum / (double)m->queries;
+    double all = 0;
+    for (long i = 0; i < m->queries; i++) {
+        double mass = row_mass(m, i), row = 0, weight = 0;
+        for (long j = 0; j < m->keys; j++) {
+            double w = fixed[i * m->keys + j];
+            weight += w;
+            row += mass > 0 ? fmin(fabs(m->map[i * m->keys + j]) / mass, w) : 0;
+        }
+        all += mass == 0 && weight == 0 ? 1 : row;
+    }
+    return all / (double)m->queries;
 }
