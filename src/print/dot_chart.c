@@ -56,11 +56,7 @@ static void dot_chart_lay_out(const struct oa_dot_chart *c, bool narrow, struct 
         if (c->rows[i].note)
             notes = fmax(notes, OA_SVG_TEXT_ADVANCE * oa_text_width(c->rows[i].note));
     }
-    g->top = 26;
-    g->bottom = g->top + c->count * (narrow ? TALL_ROW : ROW) + 6;
-    g->height = g->bottom + 46;
-    g->left = narrow ? 10 : names + 24;
-    g->right = narrow ? g->width - 10 : g->width - notes - 24;
+    oa_svg_rows(g, 26, c->count * (narrow ? TALL_ROW : ROW), names, notes, narrow);
 }
 
 void oa_svg_dots(const struct oa_dot_chart *c, struct oa_text *out)

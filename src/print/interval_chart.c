@@ -138,24 +138,15 @@ static void find_widths(const struct oa_interval_chart *c, double *names, double
     *notes += verdicts + (verdicts > 0 ? 18 : 0);
 }
 
-static void interval_chart_lay_out(const struct oa_interval_chart *c, bool narrow, struct oa_svg *g)
-{
-    double names, notes;
-    find_widths(c, &names, &notes);
-    g->top = 8;
-    g->bottom = g->top + c->count * (narrow ? TALL_ROW : ROW) + 6;
-    g->height = g->bottom + 46;
-    g->left = narrow ? 10 : names + 24;
-    g->right = narrow ? g->width - 10 : g->width - notes - 24;
-}
-
 void oa_svg_intervals(const struct oa_interval_chart *c, struct oa_text *out)
 {
     struct oa_svg g = { .out = out, .width = c->width ? c->width : 960 };
     bool narrow = g.width < NARROW;
     int row = narrow ? TALL_ROW : ROW;
     struct oa_axis x = find_range(c);
-    interval_chart_lay_out(c, narrow, &g);
+    double names, notes;
+    find_widths(c, &names, &notes);
+    oa_svg_rows(&g, 8, c->count * row, names, notes, narrow);
     x.from = g.left;
     x.to = g.right;
     oa_svg_begin(&g, c->title, c->description, c->standalone);

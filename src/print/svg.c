@@ -62,6 +62,15 @@ double oa_svg_name_width(const char *name)
     return OA_SVG_NAME_ADVANCE * (columns < OA_SVG_NAME_WIDTH ? columns : OA_SVG_NAME_WIDTH);
 }
 
+void oa_svg_rows(struct oa_svg *g, double top, double rows, double names, double notes, bool narrow)
+{
+    g->top = top;
+    g->bottom = top + rows + 6;
+    g->height = g->bottom + 46;
+    g->left = narrow ? 10 : names + 24;
+    g->right = narrow ? g->width - 10 : g->width - notes - 24;
+}
+
 void oa_svg_name(struct oa_svg *g, double x, double y, const char *anchor, const char *name,
                  int color)
 {

@@ -34,6 +34,10 @@ void oa_svg_text(struct oa_svg *g, double x, double y, const char *anchor, const
 void oa_svg_name(struct oa_svg *g, double x, double y, const char *anchor, const char *name,
                  int color);
 double oa_svg_name_width(const char *name); /* as drawn, shortened */
+/* The plot area of `rows` pixels below `top`, with names and notes at its sides; narrow: above it.
+ */
+void oa_svg_rows(struct oa_svg *g, double top, double rows, double names, double notes,
+                 bool narrow);
 
 /* ---- axes ---- */
 
