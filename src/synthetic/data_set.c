@@ -42,16 +42,6 @@ static enum oa_error take_example(void *argument, const struct oa_example *e)
     return oa_data_files_add(&m->files[m->part], e);
 }
 
-static enum oa_error draw_part(struct data_set_making *m)
-{
-    if (m->plan->examples[m->part] == 0)
-        return OA_OK;
-    OA_TRY(oa_data_files_begin(m->context, m->folder, m->plan->task->form, m->part,
-                               &m->files[m->part]));
-    OA_TRY(oa_drawing_part(m->drawing, m->part, take_example, m));
-    return oa_data_files_flush(&m->files[m->part]);
-}
-
 static enum oa_error draw_parts(struct data_set_making *m)
 {
     m->labels = m->plan->task->labels ? m->plan->task->labels(m->plan->size) : 0;
@@ -61,7 +51,12 @@ static enum oa_error draw_parts(struct data_set_making *m)
     OA_TRY(oa_drawing_open(m->context, m->plan, &m->drawing));
     for (int i = OA_DATA_SETS; i-- > 0;) {
         m->part = (enum oa_synthetic_part)i;
-        OA_TRY(draw_part(m));
+        if (m->plan->examples[i] == 0)
+            continue;
+        OA_TRY(
+            oa_data_files_begin(m->context, m->folder, m->plan->task->form, m->part, &m->files[i]));
+        OA_TRY(oa_drawing_part(m->drawing, m->part, take_example, m));
+        OA_TRY(oa_data_files_flush(&m->files[i]));
     }
     return OA_OK;
 }
