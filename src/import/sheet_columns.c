@@ -251,14 +251,6 @@ static bool is_run_column(const struct oa_sheet *s, const struct columns *k, int
     return i != k->step && i != k->seed && part && name[part + 3] != '_' && !is_end_of_range(name);
 }
 
-static bool has_run_columns(const struct oa_sheet *s, const struct columns *k)
-{
-    bool some = false;
-    for (int32_t i = 0; i < s->names.count && !some; i++)
-        some = is_run_column(s, k, i);
-    return some;
-}
-
 /* All of one metric: that which was asked for, or the only one. */
 static enum oa_error observe_runs(struct oa_observations *o, const struct oa_sheet *s, int path,
                                   const struct columns *k)
@@ -351,8 +343,9 @@ enum oa_error oa_observe_sheet(struct oa_observations *o, const struct oa_sheet 
         k.system = k.seed; /* names of runs, which have the seeds */
         k.seed = -1;
     }
-    if (k.system < 0 && has_run_columns(s, &k))
-        return observe_runs(o, s, path, &k);
+    for (int32_t i = 0; k.system < 0 && i < s->names.count; i++)
+        if (is_run_column(s, &k, i))
+            return observe_runs(o, s, path, &k);
     if (k.system < 0 && r->count == 1)
         return observe_wide(o, s, path, &k);
     return observe_long(o, s, path, &k);
