@@ -171,18 +171,6 @@ static struct oa_layer_input case_input(const struct oa_attention_case *a)
                                     .words = a->words };
 }
 
-/* Statistics that training updates get the values of a step, since initial ones are special (no
- * correlations, all heads equal). */
-static enum oa_error update_case_state(struct oa_attention_case *a)
-{
-    if (a->single.store.live == a->single.store.updated)
-        return OA_OK;
-    struct oa_layer_input in = case_input(a);
-    oa_tape_reset(&a->single.tape, true, true, oa_stream_named(1, "past"));
-    case_forward(a, &in);
-    return oa_layer_after_step(&a->single.layer, 1);
-}
-
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_attention_case *a)
 {
     *a = (struct oa_attention_case){ .setup = *setup, .context = c };
@@ -198,7 +186,14 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
     OA_TRY(oa_status(c));
     fill_case_parameters(a);
     OA_TRY(oa_status(c));
-    return update_case_state(a);
+    /* Statistics that training updates get the values of a step, since initial ones are special (no
+     * correlations, all heads equal). */
+    if (a->single.store.live == a->single.store.updated)
+        return OA_OK;
+    struct oa_layer_input in = case_input(a);
+    oa_tape_reset(&a->single.tape, true, true, oa_stream_named(1, "past"));
+    case_forward(a, &in);
+    return oa_layer_after_step(&a->single.layer, 1);
 }
 
 void oa_case_close(struct oa_attention_case *a)
