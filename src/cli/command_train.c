@@ -4,15 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* With --resume the options of the run are the defaults. */
-static enum oa_error read_resumed_options(struct call *call, const char *folder)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%.4000s/config.json", folder);
-    bool there = flag_given(call, "resume") && access(path, R_OK) == 0;
-    return there ? oa_config_read_run(call->config, folder) : OA_OK;
-}
-
 static int times_given(const struct call *call, const char *name)
 {
     int times = 0;
@@ -31,7 +22,10 @@ static enum oa_error run_train(struct call *call)
     if (flag_given(call, "resume") && flag_given(call, "overwrite"))
         return wrong_use(call, "give --resume or --overwrite, not both");
     oa_config_overwrite(call->config, flag_given(call, "overwrite"));
-    enum oa_error e = read_resumed_options(call, folder);
+    char path[4096]; /* of a run that goes on: its options are the defaults */
+    snprintf(path, sizeof path, "%.4000s/config.json", folder);
+    bool there = flag_given(call, "resume") && access(path, R_OK) == 0;
+    enum oa_error e = there ? oa_config_read_run(call->config, folder) : OA_OK;
     if (e == OA_OK)
         e = apply_options(call);
     return e == OA_OK ? oa_train(call->config, folder, flag_given(call, "resume"), NULL, &call->out)
