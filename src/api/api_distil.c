@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define DISTIL_FILE "distil.json"
+#define FEW 0.005 /* of the teacher's loss, in which the loss of an exchange is little */
 
 enum distil_part { TEACHER, EXCHANGED, ATTENTION, OUTPUT, PARTS };
 
@@ -30,10 +31,18 @@ struct distilling {
 
 /* ---- options of the parts ---- */
 
-/* The options of the model that are not given are the teacher's. */
+/* The task and the options of the model that are not given are the teacher's. */
 static enum oa_error distil_read_options(struct distilling *d, const oa_config *asked)
 {
     oa_config with = *asked;
+    struct oa_pretrained files;
+    struct oa_options theirs;
+    struct oa_model_form form;
+    oa_options_default(&theirs);
+    OA_TRY(oa_pretrained_find(d->c, d->teacher, &files));
+    OA_TRY(oa_config_load(d->c, files.config, &theirs, &form));
+    if (!asked->given.option[oa_option_number("data.task")])
+        OA_TRY(oa_config_set(&with, "data.task", theirs.data_task));
     OA_TRY(oa_config_set(&with, "train.init", d->teacher));
     OA_TRY(oa_config_set(&with, "distil.teacher", d->teacher));
     return oa_config_begin_from(&with, false, &d->config);
@@ -238,6 +247,10 @@ static enum oa_error distil_report(const struct distilling *d, const struct oa_o
         distil_add_row(d, &table, part);
     oa_table_text(&table, 0, &text);
     oa_table_free(&table);
+    double lost = d->result[EXCHANGED].valid_loss - d->result[TEACHER].valid_loss;
+    if (lost > 0 && lost < FEW * d->result[TEACHER].valid_loss)
+        oa_text_printf(
+            &text, "\nThe exchange cost %.4f only: shares of so little are mostly noise.\n", lost);
     return oa_emit(out, &text);
 }
 

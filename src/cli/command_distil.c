@@ -17,8 +17,7 @@ static const struct flag flags[] = {
     { "student", "SPEC", .help = "attention in the place of the teacher's",
       .key = "model.attention" },
     { "out", "DIR", .help = "folder of the run to make" },
-    { "task", "NAME",
-      .help = "task of the teacher: lm, mlm, classify, regress, translate, summarize",
+    { "task", "NAME", .help = "task of the student, as lm, mlm, classify; default: the teacher's",
       .key = "data.task" },
     { .name = NULL },
 };

@@ -89,6 +89,26 @@ expect 2 distil $classes --teacher classifier --student hedgehog --out x
 says err 'class'
 [ ! -e x ] || fail "a refused distillation made a folder"
 
+# The task is the teacher's where none is given.
+sed -i 's/^much/half/' counts.tsv
+plain=$(echo "$classes" | sed 's/--task classify//')
+expect 0 distil $plain --teacher classifier --student hedgehog --distil.attention_steps 20 --train.steps 10 --out untold
+same taught/model.safetensors untold/model.safetensors
+
+# Shares of an exchange that cost nearly nothing are marked.
+seen=
+for student in "softmax ; local(window=1)" "hedgehog" "random(frozen)"; do
+    rm -rf near
+    expect 0 distil --config distil.yaml --teacher teacher --student "$student" --distil.attention_steps 2 --train.steps 2 --quiet --out near
+    marked=0
+    if grep -q '^The exchange cost [0-9.]* only: shares of so little are mostly noise.$' out; then marked=1; fi
+    cp near/distil.json out
+    echo "$(member teacher_loss) $(member exchanged_loss)" |
+        awk -v marked=$marked '{ lost = $2 - $1; exit marked != (lost > 0 && lost < 0.005 * $1) }' || fail "$student: $marked"
+    seen=$seen$marked
+done
+case $seen in *0*1* | *1*0*) ;; *) fail "exchanges of one kind only: $seen" ;; esac
+
 # A model of a number; one of images that was imported reads no files of pictures.
 awk 'BEGIN { for (i = 0; i < 40; i++) print 0.1 * (i % 7) "\t" substr("abcdefgh", 1 + i % 7, 2) }' >numbers.tsv
 numbers="--task regress --data.train numbers.tsv --data.tokenizer char --model.layers 2 --model.width 16 --model.heads 2 --model.context 16 --train.batch 8 --quiet"
