@@ -402,11 +402,12 @@ static enum oa_error check_source(const struct oa_weight_files *f, const struct 
         fits = fits_flat(a, s->row->layout == OA_LAYOUT_ROW ? 1 : rows, columns);
     if (fits)
         return OA_OK;
-    char wanted[64];
+    char wanted[64], has[128] = "";
     snprintf(wanted, sizeof wanted, p->dims == 1 ? "[%ld]" : "[%ld, %ld]", rows, columns);
-    return oa_fail(c, OA_SHAPE,
-                   "%s: tensor %s has %d dimensions, the first of %ld; config.json needs %s", path,
-                   a->name, a->dims, a->dims ? a->dim[0] : 0L, wanted);
+    for (int i = 0, n = 0; i < a->dims && n < (int)sizeof has; i++)
+        n += snprintf(has + n, sizeof has - (size_t)n, "%s%ld", i ? ", " : "", (long)a->dim[i]);
+    return oa_fail(c, OA_SHAPE, "%s: tensor %s has the shape [%s]; config.json needs %s", path,
+                   a->name, has, wanted);
 }
 
 /* ---- tensors that are no parameters ---- */

@@ -338,8 +338,8 @@ enum oa_error oa_import_model(oa_context *c, const char *source, const char *out
     enum oa_error e = oa_name_ends(source, ".gguf") ? oa_gguf_open(c, source, &from.gguf) : OA_OK;
     if (e == OA_OK && !from.gguf && is_exported_run(c, source))
         e = import_exported_run(c, source, out, precision, imported);
-    else if (e == OA_OK && oa_status(c) == OA_OK)
-        e = import_from(c, &from, out, precision, imported);
+    else if (e == OA_OK)
+        e = oa_status(c) == OA_OK ? import_from(c, &from, out, precision, imported) : oa_status(c);
     oa_gguf_close(from.gguf);
     oa_labels_free(&imported->labels);
     imported->form.labels = NULL;

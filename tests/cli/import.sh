@@ -114,6 +114,21 @@ expect 2 import "$golden/gpt2" --out run
 says err 'run/model.safetensors exists'
 expect 1 import . --out x
 says err 'has no config.json'
+# A config.json that cannot be read, at every place where a download may have ended.
+rm -rf broken
+cp -r "$golden/gpt2" broken
+chmod -R u+w broken
+size=$(wc -c <broken/config.json)
+for cut in 0 1 $((size / 3)) $((size / 2)) $((size - 2)); do
+    head -c "$cut" "$golden/gpt2/config.json" >broken/config.json
+    expect 1 import broken --out x
+    says err 'broken/config.json:[0-9]*:[0-9]*: not valid JSON: .*; fetch the file again'
+done
+rm broken/config.json
+mkdir broken/config.json
+expect 1 import broken --out x
+says err 'cannot read broken/config.json'
+[ ! -e x ] || fail 'a refused import left a folder'
 change() { # FOLDER OF A CASE, SED COMMAND: a copy with another config.json
     rm -rf model
     cp -r "$golden/$1" model
@@ -134,7 +149,7 @@ refused gpt2 's/"gelu_new"/"mish"/' '"activation_function": "mish" is not suppor
 refused gpt2 's/"n_layer": 2/"n_layer": "two"/' '"n_layer" is "two"; expected an integer'
 refused gpt2 's/"n_layer": 2/"n_layer": 3/' 'tensor transformer.h.2.ln_1.weight is missing'
 refused gpt2 's/"n_layer": 2/"n_layer": 1/' 'tensor transformer.h.1.attn.c_attn.bias is not part of a model'
-refused gpt2 's/"n_embd": 40/"n_embd": 44/' 'tensor transformer.wte.weight has 2 dimensions, the first of 300; config.json needs \[300, 44\]'
+refused gpt2 's/"n_embd": 40/"n_embd": 44/' 'tensor transformer.wte.weight has the shape \[300, 40\]; config.json needs \[300, 44\]'
 refused gpt2 's/"vocab_size": 300/"vocab_size": 200/' '300 tokens, but config.json has a vocabulary of 200'
 refused gpt_neox 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' 'embed_out.weight differs from the embedding, but config.json ties them'
 change qwen3 's/"rms_norm_eps": 1e-06/"rms_norm_eps": 1e-05/'

@@ -76,11 +76,11 @@ refused bert-cls 's/"is_decoder": false/"is_decoder": true/' '"is_decoder": true
 refused bert-cls 's/"is_decoder": false/"position_embedding_type": "relative_key"/' '"position_embedding_type": "relative_key" is not supported'
 refused bert-cls 's/"is_decoder": false/"problem_type": "multi_label_classification"/' '"problem_type": .*: one of several classes, or one number, is'
 refused bert-cls 's/"1": "LABEL_1"/"7": "LABEL_1"/' '"id2label": .*: a name for each number from 0 on is'
-refused bert-cls 's/,$/&/; /"2": "LABEL_2"/d; s/"1": "LABEL_1",/"1": "LABEL_1"/' 'tensor classifier.weight has 2 dimensions, the first of 3; config.json needs \[2, 40\]'
+refused bert-cls 's/,$/&/; /"2": "LABEL_2"/d; s/"1": "LABEL_1",/"1": "LABEL_1"/' 'tensor classifier.weight has the shape \[3, 40\]; config.json needs \[2, 40\]'
 refused modernbert-mlm 's/"rope_type": "default"/"rope_type": "linear"/' '"rope_parameters": .* is not supported: of this family rope_type "default" is'
 refused modernbert-mlm 's/"local_attention": 6/"local_attention": 1/' '"local_attention": 1 is not supported: at least 2 is'
 refused modernbert-mlm 's/"mlp_bias": false/"mlp_bias": true/' 'tensor model.layers.0.mlp.Wi.bias is missing'
-refused bert-mlm 's/"type_vocab_size": 2/"type_vocab_size": 3/' 'token_type_embeddings.weight has 2 dimensions, the first of 2'
+refused bert-mlm 's/"type_vocab_size": 2/"type_vocab_size": 3/' 'token_type_embeddings.weight has the shape \[2, 40\]'
 wrong() { # STATUS WORDS OPTION...
     code=$1 sentence=$2
     shift 2
@@ -160,7 +160,7 @@ says err 'the model reads images; inspect needs a model of texts'
 expect 2 forward images --in "$golden/bert-cls/expect.safetensors" --out o.safetensors
 says err 'this model has no input attention_mask\|this model has no input input_ids'
 refused vit 's/"image_size": 32/"image_size": 36/' '"image_size": 36 is not supported: a multiple of patch_size is'
-refused vit 's/"image_size": 32/"image_size": 40/' 'tensor vit.embeddings.position_embeddings has 3 dimensions, the first of 1; config.json needs \[26, 40\]'
+refused vit 's/"image_size": 32/"image_size": 40/' 'tensor vit.embeddings.position_embeddings has the shape \[1, 17, 40\]; config.json needs \[26, 40\]'
 refused vit 's/"patch_size": 8/"patch_size": [8, 4]/' '"patch_size": \[8, 4\] is not supported: a square is'
-refused vit 's/"num_channels": 3/"num_channels": 1/' 'tensor vit.embeddings.patch_embeddings.projection.weight has 4 dimensions'
+refused vit 's/"num_channels": 3/"num_channels": 1/' 'tensor vit.embeddings.patch_embeddings.projection.weight has the shape \[40, 3, 8, 8\]'
 refused deit 's/DeiTForImageClassification/DeiTForImageClassificationWithTeacher/' 'of this family ForImageClassification'
