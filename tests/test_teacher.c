@@ -623,7 +623,7 @@ static void a_teacher_with_an_encoder(void **state)
     close_learning(&l);
 }
 
-/* What a decoder's row has behind its end is no part of what cross-attention learns. */
+/* What a decoder's row has after its end is no part of what cross-attention learns. */
 static void padding_of_targets_does_not_matter(void **state)
 {
     (void)state;
