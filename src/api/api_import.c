@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* The options of a section ("model.") that differ from their defaults, "layers=2, width=40". */
-static void add_options(const struct oa_options *o, const char *section, struct oa_text *out)
+static void add_changed_options(const struct oa_options *o, const char *section,
+                                struct oa_text *out)
 {
     size_t n = strlen(section);
     struct oa_options defaults;
@@ -44,9 +45,9 @@ static enum oa_error report_import(oa_context *c, const char *folder, const char
     oa_name_add(&text, out);
     oa_text_printf(&text, "\nfamily      %s, %.0f parameters\nmodel       ", i->family->type,
                    i->parameters);
-    add_options(&i->options, "model.", &text);
+    add_changed_options(&i->options, "model.", &text);
     oa_text_init(&decoding, c);
-    add_options(&i->options, "decode.", &decoding);
+    add_changed_options(&i->options, "decode.", &decoding);
     if (decoding.length)
         oa_text_printf(&text, "\ndecoding    %s", decoding.s);
     oa_text_free(&decoding);

@@ -33,8 +33,8 @@ static void not_followed(struct generation_config *g, const char *key)
 }
 
 /* A number between these, as the option; reported where it is another one. */
-static void take_number(struct generation_config *g, const char *key, const char *option,
-                        double low, double high)
+static void take_generation_number(struct generation_config *g, const char *key, const char *option,
+                                   double low, double high)
 {
     const json_t *value = generation_value(g, key);
     double x = json_number_value(value);
@@ -137,8 +137,8 @@ static void take_masks(struct generation_config *g)
 
 static void take_beam_search(struct generation_config *g)
 {
-    take_number(g, "num_beams", "decode.beam", 1, 256);
-    take_number(g, "length_penalty", "decode.length_penalty", 0, 10);
+    take_generation_number(g, "num_beams", "decode.beam", 1, 256);
+    take_generation_number(g, "length_penalty", "decode.length_penalty", 0, 10);
     take_stopping(g);
     take_length(g);
     take_forced_tokens(g);
