@@ -7,7 +7,7 @@
  *     completion_request.c → completion.c → slots.c → completion_json.c
  *
  * One thread computes at a time: that which calls oa_serve_models, or that of a job whose turn it
- * is (jobs.h). A sequence has the bits that it has
+ * is (long_requests.h). A sequence has the bits that it has
  * alone, whatever is computed at the same time. docs/serve.md is for users. */
 #ifndef ORTHANT_SERVE_H
 #define ORTHANT_SERVE_H

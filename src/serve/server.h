@@ -4,7 +4,7 @@
 #define ORTHANT_SERVE_SERVER_H
 
 #include "serve/http_server.h"
-#include "serve/jobs.h"
+#include "serve/long_requests.h"
 #include "serve/serve.h"
 #include "serve/slots.h"
 

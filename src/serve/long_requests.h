@@ -6,8 +6,8 @@
  *
  * Between its turns other requests use the same models: a job has a tape of its own, and no results
  * of it are in scratch memory of a model. */
-#ifndef ORTHANT_SERVE_JOBS_H
-#define ORTHANT_SERVE_JOBS_H
+#ifndef ORTHANT_SERVE_LONG_REQUESTS_H
+#define ORTHANT_SERVE_LONG_REQUESTS_H
 
 #include "serve/http_server.h"
 

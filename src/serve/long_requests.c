@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs take turns with the loop. */
-#include "serve/jobs.h"
+#include "serve/long_requests.h"
 
 #include "base/concurrent.h"
 #include "serve/server.h"
