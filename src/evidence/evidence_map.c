@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The map of an experiment whose variants are different tasks: a row for each attention, a column
- * for each task, and in each cell the retained share with its 95 % interval.
+ * for each task that was run, and in each cell the retained share with its 95 % interval.
  */
 #include "evidence/pages.h"
 #include "evidence/reading.h"
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { ROW = 40, COLUMN = 116, TOP = 34 };
+enum { ROW = 40, COLUMN = 116, TOP = 34, LEAST = 3 /* columns, for the notes below */ };
 
 bool oa_evidence_share(const json_t *record, const char *attention, struct oa_fieller *out)
 {
@@ -43,8 +43,8 @@ static void draw_cell(struct oa_svg *g, double x, double y, const json_t *record
 {
     struct oa_fieller share;
     char text[160], low[OA_NUMBER], high[OA_NUMBER];
-    if (!record || !oa_evidence_share(record, attention, &share)) {
-        oa_svg_text(g, x + COLUMN / 2.0, y + ROW / 2.0, "middle", "note", record ? "–" : "not run");
+    if (!oa_evidence_share(record, attention, &share)) {
+        oa_svg_text(g, x + COLUMN / 2.0, y + ROW / 2.0, "middle", "note", "–");
         return;
     }
     oa_text_printf(g->out,
@@ -58,8 +58,34 @@ static void draw_cell(struct oa_svg *g, double x, double y, const json_t *record
     oa_svg_text(g, x + COLUMN / 2.0, y + 28, "middle", "note", text);
 }
 
+static void draw_column(struct oa_svg *g, const struct oa_judged *j, int variant, double x)
+{
+    const struct oa_variant *v = &j->experiment->variants[variant];
+    oa_svg_text(g, x + COLUMN / 2.0, TOP / 2.0, "middle", "name", v->name);
+    for (int a = 0; a < j->experiment->variants->attentions; a++)
+        draw_cell(g, x, TOP + (double)a * ROW, j->record[variant],
+                  j->experiment->variants->attention[a]);
+}
+
+/* "not run yet: trec, wikitext" */
+static void draw_missing(struct oa_svg *g, const struct oa_judged *j, double y)
+{
+    struct oa_text names;
+    oa_text_init(&names, g->out->context);
+    for (int v = 0; v < j->experiment->variant_count; v++)
+        if (!j->record[v])
+            oa_text_printf(&names, "%s%s",
+                           names.length ? ", " : "not run yet: ", j->experiment->variants[v].name);
+    if (names.length)
+        oa_svg_text(g, 8, y, "start", "note", names.s);
+    oa_text_free(&names);
+}
+
 bool oa_evidence_map(const struct oa_judged *j, struct oa_text *out)
 {
+    static const char legend[] =
+        "share of the baseline's gain over the uniform average, with its 95 % interval";
+    static const char empty[] = "–: no gain was shown, or a run failed";
     const struct oa_experiment *e = j->experiment;
     const struct oa_variant *first = e->variants;
     if (!is_map(j))
@@ -69,22 +95,21 @@ bool oa_evidence_map(const struct oa_judged *j, struct oa_text *out)
         names = fmax(names, OA_SVG_NAME_ADVANCE * oa_text_width(first->attention[a]));
     struct oa_svg g = { .out = out,
                         .left = names + 24,
-                        .width = names + 24 + e->variant_count * COLUMN + 8,
-                        .height = TOP + first->attentions * ROW + 40 };
+                        .width = names + 24 + fmax(oa_judged_records(j), LEAST) * COLUMN + 8,
+                        .height = TOP + first->attentions * ROW + 64 };
+    double x = g.left;
     oa_svg_begin(&g, oa_claim_text(e, "title"),
                  "Retained shares of attentions in several tasks, with 95 % intervals", true);
+    for (int a = 0; a < first->attentions; a++)
+        oa_svg_text(&g, 8, TOP + (a + 0.5) * ROW, "start", "name", first->attention[a]);
     for (int v = 0; v < e->variant_count; v++)
-        oa_svg_text(&g, g.left + (v + 0.5) * COLUMN, TOP / 2.0, "middle", "name",
-                    e->variants[v].name);
-    for (int a = 0; a < first->attentions; a++) {
-        double y = TOP + (double)a * ROW;
-        oa_svg_text(&g, 8, y + ROW / 2.0, "start", "name", first->attention[a]);
-        for (int v = 0; v < e->variant_count; v++)
-            draw_cell(&g, g.left + (double)v * COLUMN, y, j->record[v], first->attention[a]);
-    }
-    oa_svg_text(&g, 8, g.height - 18, "start", "note",
-                "share of what the baseline gains over the uniform average, with its 95 % interval;"
-                " –: no gain was shown, or a run failed");
+        if (j->record[v]) {
+            draw_column(&g, j, v, x);
+            x += COLUMN;
+        }
+    oa_svg_text(&g, 8, g.height - 50, "start", "note", legend);
+    oa_svg_text(&g, 8, g.height - 32, "start", "note", empty);
+    draw_missing(&g, j, g.height - 14);
     oa_svg_end(&g);
     return true;
 }
