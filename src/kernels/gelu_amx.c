@@ -49,6 +49,8 @@ static void fill_activation_tables(void)
     fill_activation_table(&silu_table, act.silu, real.silu_gradient);
 }
 
+enum { AHEAD = 1024 }; /* numbers that are fetched ahead: gathers leave no room for it */
+
 INLINE __m512i load_indices(const uint16_t *x, long lanes)
 {
     return _mm512_cvtepu16_epi32(lanes == W ? _mm256_loadu_si256((const __m256i *)x)
@@ -69,8 +71,10 @@ INLINE void table_value_lanes(const struct activation_table *t, const uint16_t *
 INLINE void value_by_table(const struct activation_table *t, long n, const uint16_t *x, uint16_t *y)
 {
     long i = 0;
-    for (; i + W <= n; i += W)
+    for (; i + W <= n; i += W) {
+        __builtin_prefetch(x + i + AHEAD);
         table_value_lanes(t, x + i, y + i, W);
+    }
     if (i < n)
         table_value_lanes(t, x + i, y + i, n - i);
 }
@@ -86,8 +90,11 @@ INLINE void gradient_by_table(const struct activation_table *t, long n, const ui
                               const uint16_t *dy, uint16_t *dx)
 {
     long i = 0;
-    for (; i + W <= n; i += W)
+    for (; i + W <= n; i += W) {
+        __builtin_prefetch(x + i + AHEAD);
+        __builtin_prefetch(dy + i + AHEAD);
         table_gradient_lanes(t, x + i, dy + i, dx + i, W);
+    }
     if (i < n)
         table_gradient_lanes(t, x + i, dy + i, dx + i, n - i);
 }
