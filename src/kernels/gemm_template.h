@@ -7,7 +7,7 @@
  *
  * Included after ACT, REAL, LOAD, STORE, BLOCK_M, BLOCK_N, BLOCK_K, TILE_M, TILE_N; a block is
  * whole tiles. A file that has better parts defines GEMM_PARTS and them (vector_gemm.h); what each
- * does is described here at the plain ones.
+ * does is described at the plain ones.
  *
  * Element (i, j) of C is the same sum in the same order wherever it is in the matrix and however
  * large that is; only products of a single row may go another way (GEMM_ROW). */
@@ -65,6 +65,20 @@ static void gemm_tile(long k, const REAL *restrict a, const REAL *restrict b, RE
             c[i * ldc + j] += sum[i][j];
 }
 
+/* out[i] = x[i] */
+static void gemm_copy(long n, const ACT *x, REAL *out)
+{
+    for (long i = 0; i < n; i++)
+        out[i] = LOAD(x[i]);
+}
+
+/* out[p·tile + i] = x[i·ldx + p]; may write zeros up to a multiple of four i. */
+static void gemm_copy_across(long width, long depth, const ACT *x, long ldx, long tile, REAL *out)
+{
+    for (long i = 0; i < width; i++)
+        for (long p = 0; p < depth; p++)
+            out[p * tile + i] = LOAD(x[i * ldx + p]);
+}
 #endif
 
 /* One panel: out[p·tile + i] = x(i, p) for i < width ≤ tile, p < depth; zeros up to tile. across:
@@ -74,15 +88,11 @@ static void gemm_pack_panel(long tile, long width, long depth, const ACT *x, lon
 {
     if (width < tile)
         memset(out, 0, (size_t)(tile * depth) * sizeof(REAL));
-    if (across != 1) {
-        for (long i = 0; i < width; i++)
-            for (long p = 0; p < depth; p++)
-                out[p * tile + i] = LOAD(x[i * across + p]);
-        return;
-    }
-    for (long p = 0; p < depth; p++)
-        for (long i = 0; i < width; i++)
-            out[p * tile + i] = LOAD(x[p * along + i]);
+    if (across != 1)
+        gemm_copy_across(width, depth, x, across, tile, out);
+    else
+        for (long p = 0; p < depth; p++)
+            gemm_copy(width, x + p * along, out + p * tile);
 }
 
 static void gemm_pack(long tile, long width, long depth, const ACT *x, long across, long along,
