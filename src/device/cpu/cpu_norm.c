@@ -23,8 +23,8 @@ struct residual_norm_call {
     void *partial; /* real [blocks][2][cols]: gradients of gain and bias of each block of rows */
 };
 
-static struct residual_norm_call residual_norm_call(struct oa_device *d,
-                                                    const struct oa_residual_norm *a)
+static struct residual_norm_call residual_norm_call_of(struct oa_device *d,
+                                                       const struct oa_residual_norm *a)
 {
     long part = oa_round_up(oa_max(1, PART / oa_max(1, a->cols)), TOGETHER),
          block = oa_item_rows(a->cols);
@@ -87,7 +87,7 @@ static void residual_norm_item(void *argument, long item, const struct oa_worker
 
 void oa_cpu_residual_norm(struct oa_device *d, const struct oa_residual_norm *a)
 {
-    struct residual_norm_call n = residual_norm_call(d, a);
+    struct residual_norm_call n = residual_norm_call_of(d, a);
     oa_parallel(d->context, oa_blocks(a->rows, n.block), residual_norm_item, &n);
 }
 
@@ -137,7 +137,7 @@ static void residual_norm_gradient_item(void *argument, long item, const struct 
 
 void oa_cpu_residual_norm_gradient(struct oa_device *d, const struct oa_residual_norm *a)
 {
-    struct residual_norm_call n = residual_norm_call(d, a);
+    struct residual_norm_call n = residual_norm_call_of(d, a);
     long blocks = oa_blocks(a->rows, n.block);
     size_t mark = oa_arena_mark(&d->scratch);
     n.partial = oa_arena_take(&d->scratch, (size_t)(blocks * 2 * a->cols) * d->numbers.real_size);
