@@ -1370,6 +1370,16 @@ static void former_names_are_read(void **state)
     assert_string_equal(at, FOLDER "/comparison.json");
     assert_int_equal(system("rm -f " FOLDER "/contest.json " FOLDER "/comparison.json"), 0);
     oa_experiment_free(&e);
+    assert_int_equal(read_claim(&e, "random worse than softmax", VARIANTS), OA_OK);
+    keep("small", record_of(small_softmax, small_random, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    oa_judged_free(&j);
+    change(FOLDER "/small.json", "", "variant", json_string(OA_ONLY_VARIANT_FORMER));
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_FORMAT);
+    expect_error(OA_FORMAT, "small.json belongs to the comparison contest");
+    oa_judged_free(&j);
+    assert_int_equal(system("rm -f " FOLDER "/small.json"), 0);
+    oa_experiment_free(&e);
 }
 
 /* A record whose numbers were edited is not judged. */

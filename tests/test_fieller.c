@@ -201,6 +201,14 @@ static void a_set_with_one_end(void **state)
     bool from_high = fabs(f.high) < 1e3;
     near(from_high ? f.high : f.low, 1 / (2 * d), 1e-6);
     assert_true(fabs(from_high ? f.low : f.high) > 1e6);
+    /* without rounding: mean and deviation of the denominators are 1 */
+    static const double exact[] = { 0, 1, 2 }, minus[] = { -1, -1, -1 };
+    f = oa_fieller_within(one, exact, 3, 1); /* |1 - r| <= |r| */
+    assert_int_equal(f.form, OA_FIELLER_OUTSIDE);
+    assert_true(f.low == -INFINITY && f.high == 0.5);
+    f = oa_fieller_within(minus, exact, 3, 1); /* |-1 - r| <= |r| */
+    assert_int_equal(f.form, OA_FIELLER_OUTSIDE);
+    assert_true(f.low == -0.5 && f.high == INFINITY);
 }
 
 static double distance_from_the_interval(const struct reference *r, double ratio, double level)

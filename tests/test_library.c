@@ -509,6 +509,55 @@ static void a_model_of_ids(void **state)
     oa_language_model_close(m);
 }
 
+static int one_line(void *argument, const char **line, size_t *length)
+{
+    int *left = argument;
+    *line = "abc";
+    *length = 3;
+    return (*left)-- > 0;
+}
+
+static void count_line_ends(void *argument, const char *s, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        *(int *)argument += s[i] == '\n';
+}
+
+/* Options decode.* that are not given are those of the run: its beam is enough for six hypotheses,
+ * the default one is not. */
+static void translations_by_the_options_of_the_run(void **state)
+{
+    static const char *const settings[][2] = {
+        { "data.task", "translate" }, { "data.tokenizer", "char" }, { "model.layers", "1" },
+        { "model.width", "16" },      { "model.heads", "2" },       { "model.context", "16" },
+        { "train.steps", "2" },       { "train.batch", "4" },       { "decode.beam", "7" }
+    };
+    char pairs[80], out[80];
+    int lines = 0, left = 1;
+    (void)state;
+    snprintf(pairs, sizeof pairs, "%s/pairs.tsv", folder);
+    snprintf(out, sizeof out, "%s/pairs", folder);
+    FILE *f = fopen(pairs, "w");
+    for (int i = 0; i < 40; i++)
+        fprintf(f, "%cbc\tcb%c\n", 'a' + i % 9, 'a' + i % 9);
+    fclose(f);
+    oa_config *made = oa_config_new(context), *fresh = oa_config_new(context);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_int_equal(oa_config_set(made, settings[i][0], settings[i][1]), OA_OK);
+    assert_int_equal(oa_config_set(made, "data.train", pairs), OA_OK);
+    assert_int_equal(oa_train(made, out, 0, NULL, NULL), OA_OK);
+    struct oa_translate_request request = { .next = one_line, .argument = &left, .best = 6 };
+    const struct oa_output output = { .sink = count_line_ends, .argument = &lines };
+    assert_int_equal(oa_translate(fresh, out, &request, &output), OA_OK);
+    assert_in_range(lines, 1, 6); /* as many as ended */
+    left = 1;
+    assert_int_equal(oa_config_set(fresh, "decode.beam", "5"), OA_OK);
+    expect_refused(context, oa_translate(fresh, out, &request, &output), OA_ARGUMENT,
+                   "6 hypotheses need decode.beam of at least as many; it is 5");
+    oa_config_free(made);
+    oa_config_free(fresh);
+}
+
 static void what_is_no_model_is_refused(void **state)
 {
     (void)state;
@@ -529,6 +578,7 @@ int main(void)
         cmocka_unit_test(scores_are_those_of_the_steps),
         cmocka_unit_test(scores_add_up_to_the_evaluation),
         cmocka_unit_test(a_model_of_ids),
+        cmocka_unit_test(translations_by_the_options_of_the_run),
         cmocka_unit_test(what_is_no_model_is_refused),
     };
     return cmocka_run_group_tests(layers, NULL, NULL) +

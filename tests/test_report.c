@@ -598,6 +598,8 @@ static void standalone_chart(void **state)
     well_formed(t.s);
     assert_non_null(strstr(t.s, "xmlns=\"http://www.w3.org/2000/svg\""));
     assert_int_equal(occurrences(t.s, "class=\"dot"), 15);
+    assert_non_null(
+        strstr(t.s, "data-tip=\"softmax\nlength, tokens: 256.0\ntime, s: 0.000065536\""));
     assert_non_null(strstr(t.s, ">10k</text>"));
     assert_null(strstr(t.s, "nan"));
     oa_text_free(&t);

@@ -184,6 +184,13 @@ static void unknown_labels_are_logged_or_rejected(void **state)
     expect_error(OA_FORMAT,
                  "v.tsv, line 2: the label \"new\" is not a label of the training examples; these "
                  "are \"a\", \"b\"; to count it as wrong, set data.unknown_labels = wrong");
+    write_text("v.tsv",
+               "a\tx\nk1\tp\nk2\tp\nk3\tp\nk4\tp\nk5\tp\nk6\tp\nk7\tp\nk8\tp\nk9\tp\nk10\tp\n"
+               "k11\tp\nk12\tp\nk13\tp\n");
+    assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "n.tsv", "v.tsv", NULL, &t), OA_OK);
+    expect_notice("13 of 14 have labels that no training example has (");
+    expect_notice("\"k10\" (1) and 3 more; first at v.tsv, line 2");
+    oa_example_texts_close(&t);
     write_text("v.tsv", "x1\ta\ny1\tb\n");
     refused(OA_ANSWER_CLASS, NULL, "n.tsv", "v.tsv", OA_FORMAT,
             "no example of this side has one of them: is the label in another column?");

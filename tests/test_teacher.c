@@ -672,6 +672,17 @@ static void only_layers_of_a_stack_change(void **state)
     o = learning_from(pairs("hedgehog"), "pairs", "attention");
     o.model_encoder_layers = 1;
     expect_refusal(&o, "the number of layers of the encoder is 2 in the teacher and 1 here");
+    o = learning_from(pairs("hedgehog"), "pairs", "attention");
+    o.model_layers = 2;
+    expect_refusal(&o, "the number of layers of the decoder is 3 in the teacher and 2 here");
+    o = learning_from(pairs("hedgehog"), "pairs", "output");
+    set_option(&o, "train.init", "");
+    o.model_source_context = 32;
+    expect_refusal(&o, "the context of sources (model.source_context) is 16 in the teacher and 32 "
+                       "here");
+    o.model_source_context = 12; /* more than any source has */
+    assert_true(isfinite(train(&o, "short", false)));
+    remove_folder("short");
     o = learning_from(pairs("hedgehog"), "pairs", "output");
     set_option(&o, "model.begin_token", "<b>");
     expect_refusal(&o, "model.begin_token is \"<s>\" in the teacher and \"<b>\" here");

@@ -77,9 +77,9 @@ compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
         input=$root/$unit
         [ "$unit" != "$1" ] || input=$2/$unit
         command=$(sed -n "s|^ *\"command\": \"\(.*\) -o CMakeFiles/[^ ]* -c $root/$unit\".*|\1|p" \
-            "$build/compile_commands.json" | head -n 1)
+            "$build/compile_commands.json" | head -n 1 | sed 's/\\\(.\)/\1/g') # from JSON to words of the shell
         [ -n "$command" ] || { echo "nothing is known of how $unit is compiled"; return 1; }
-        (cd "$build" && $command -iquote "$2/src" -iquote "$root/$(dirname "$unit")" $types -o "$object" -c "$input") ||
+        (cd "$build" && eval "$command -iquote $2/src -iquote $root/$(dirname "$unit") $types -o $object -c $input") ||
             return 1
     done
 }

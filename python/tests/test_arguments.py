@@ -79,11 +79,12 @@ class Arrays(unittest.TestCase):
     def test_what_would_be_rounded_is_refused(self):
         net, double = layer(), layer(dtype=np.float64)
         y, p = net.forward(X)
-        for call in (lambda: net(X.astype(np.float64)), lambda: net.backward(p, y.astype(float)),
-                     lambda: net(X, lengths=[6, 6], memory=X.astype(float))):
-            with self.assertRaisesRegex(orthant.Error, "is float64, which the layer would round to "
-                                                       "float32: convert it, or open the layer "
-                                                       "with dtype=numpy.float64"):
+        for name, call in (("x", lambda: net(X.astype(np.float64))),
+                           ("dy", lambda: net.backward(p, y.astype(float))),
+                           ("memory", lambda: net(X, lengths=[6, 6], memory=X.astype(float)))):
+            with self.assertRaisesRegex(orthant.Error, "^" + name + " is float64, which the layer "
+                                                       "would round to float32: convert it, or "
+                                                       "open the layer with dtype=numpy.float64"):
                 call()
         self.assertTrue(np.array_equal(double(X), double(X.astype(np.float64))))
 

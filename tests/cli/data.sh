@@ -97,6 +97,9 @@ wrong 'unexpected argument' copy sort --out x
 wrong 'did you mean copy' copi --out x
 wrong 'needs --out' copy
 wrong 'out has no effect' list --out x
+for flag in train valid test seed min-length max-length alphabet values depth arguments pairs copies motif noise noise-words; do
+    wrong "$flag has no effect" list --$flag 1
+done
 wrong 'depth has no effect on task copy' copy --depth 3 --out x
 wrong 'values has no effect on task induction' induction --values 3 --out x
 wrong 'from 1 to 1000000' copy --alphabet 0 --out x

@@ -46,10 +46,13 @@ expect_in ids.txt translate run --beam 1 --max-tokens 2 --decode.force_end false
 expect 0 export run --out back
 says back/config.json '"forced_eos_token_id": 0'
 
-follows() { # FILE PATTERN: of an import with that generation_config.json
+imports() { # FILE: with that generation_config.json
     echo "$1" >model/generation_config.json
     rm -rf run
     expect 0 import model --out run
+}
+follows() { # FILE PATTERN
+    imports "$1"
     says_wrapped err "$2"
 }
 follows '{"repetition_penalty": 1.2, "min_length": 3, "no_repeat_ngram_size": 2, "top_k": 50, "begin_suppress_tokens": [4]}' \
@@ -69,8 +72,16 @@ echo '{"num_beams": 4' >model/generation_config.json
 expect 1 import model --out x
 says err 'generation_config.json'
 [ ! -e x ] || fail 'a refused import left a folder'
+# Of both lengths that of new tokens counts.
+imports '{"max_length": 20, "max_new_tokens": 4}'
+says out '^decoding    .*max_tokens=4$'
 rm model/generation_config.json
 expect 0 import model --out x
+# The end is forced where the context of 48 ends before the limit.
+for limit in 0 48 1000; do
+    expect_in ids.txt translate x --beam 1 --decode.suppress 0 --max-tokens $limit
+    [ "$(wc -w <out)" = 47 ] && ! grep -q 'did not end' err || fail "with --max-tokens $limit the end was not forced after 47 tokens"
+done
 for wrong in 140 -1 3x; do
     status=0
     "$orthant" translate x --decode.suppress "$wrong" <ids.txt >out 2>err || status=$?
@@ -87,3 +98,8 @@ copy smollm2
 follows '{"eos_token_id": 2, "do_sample": true, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.0}' \
     "not followed: do_sample, temperature, top_p; 'orthant generate' has"
 says_wrapped err "\"eos_token_id\": 'orthant generate' writes on after it; end there with --stop \"<|im_end|>\""
+follows '{"eos_token_id": [2, 0]}' 'end there with --stop "<|im_end|>" --stop "<|endoftext|>"'
+! grep -q 'not followed' err || fail 'an end was reported as not followed'
+imports '{"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0, "num_beams": 1,
+    "encoder_repetition_penalty": 1.0, "encoder_no_repeat_ngram_size": 0, "min_new_tokens": 0, "guidance_scale": 1.0, "bad_words_ids": []}'
+! grep -q 'not followed' err || fail 'values that change nothing were reported'

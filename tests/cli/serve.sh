@@ -70,6 +70,8 @@ for prompt in '"To be"' "$ids"; do
     post /v1/completions "{\"model\": \"run\", \"prompt\": $prompt, \"max_tokens\": 20, \"temperature\": 0, \"echo\": true}"
     is "a['choices'][0]['text'] == 'To be' + json.load(open('generated.json'))['samples'][0]['text']" True
 done
+post /v1/completions '{"model": "run", "prompt": "To be", "max_tokens": 20, "temperature": 1, "top_k": 1}' # the most likely token only
+is "a['choices'][0]['text'] == json.load(open('generated.json'))['samples'][0]['text']" True
 post /v1/completions "{\"model\": \"run\", \"prompt\": [\"To be\", $ids, \"or\"], \"max_tokens\": 5}" || true
 [ "$status" = 200 ] || fail "a list of texts and ids: $(cat answer)"
 is "len(a['choices']), a['choices'][0]['text'] == a['choices'][1]['text']" "(3, True)"
