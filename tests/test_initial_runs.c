@@ -322,7 +322,7 @@ static void what_diverged_starts_nothing(void **state)
     static const char *const softmax[] = { "softmax" };
     struct oa_options o = options("mlm", 6, 1);
     struct oa_comparison k;
-    o.train_lr = 1e30;
+    o.train_lr = 1000;
     o.train_clip = 0;
     o.compare_uniform_baseline = false;
     assert_int_equal(hold(&o, softmax, 1, "diverged", &k), OA_OK);
