@@ -8,7 +8,7 @@
 #include "testing.h"
 
 #include "base/checksum.h"
-#include "evidence/evidence.h"
+#include "evidence/pages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -1164,6 +1164,21 @@ static void a_map_has_retained_shares(void **state)
     oa_experiment_free(&e);
 }
 
+/* A gain with p = 0.04 alone and 0.12 in the family of three: no cell has a share, and neither has
+ * the JSON. */
+static void a_map_has_no_share_of_an_insignificant_gain(void **state)
+{
+    static const double softmax[] = { 2.598, 2.633, 2.549, 2.624, 2.592 };
+    struct oa_fieller share;
+    (void)state;
+    json_t *record = record_of(softmax, small_random, 5);
+    assert_false(oa_evidence_share(record, "dense", &share));
+    assert_int_equal(share.form, OA_FIELLER_BOUNDED);
+    json_object_set_new(record, "family", json_pack("{s:i}", "comparisons", 1));
+    assert_true(oa_evidence_share(record, "dense", &share));
+    json_decref(record);
+}
+
 /* An axis, one comparison, or none that ended. */
 static void a_map_needs_tasks(void **state)
 {
@@ -1495,6 +1510,8 @@ int main(void)
         cmocka_unit_test(complete_comparisons),
         cmocka_unit_test_setup_teardown(pages_say_it, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_map_has_retained_shares, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_map_has_no_share_of_an_insignificant_gain, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(a_map_needs_tasks, open_all, close_all),
         cmocka_unit_test_setup_teardown(pages_say_speeds_and_orders, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_was_not_run_is_said, open_all, close_all),

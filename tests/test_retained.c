@@ -161,6 +161,45 @@ static void a_gain_that_is_not_shown_bounds_nothing(void **state)
     clear(&m);
 }
 
+/* Alone the gain of 0.0168 has p = 0.04, and Fieller's interval is bounded; in the family of four
+ * it is not significant. */
+static void an_insignificant_gain_has_no_shares(void **state)
+{
+    (void)state;
+    static const double gain[SEEDS] = { 0.0020, 0.0270, 0.0310, 0.0060, 0.0180 };
+    static struct made m;
+    struct oa_text table, json;
+    make(&m, SEEDS);
+    m.comparison.baseline = 1 + SOFTMAX;
+    for (int r = 0; r < SEEDS; r++)
+        m.runs[SOFTMAX][r].valid_loss = losses[UNIFORM][r] - gain[r];
+    summarize(&m);
+    assert_int_equal(oa_compared_pair(&m.summary, SOFTMAX, UNIFORM)->verdict,
+                     OA_AGAINST_UNRESOLVED);
+    assert_int_equal(share_of(&m, LINEAR).share.form, OA_FIELLER_BOUNDED);
+    assert_int_equal(share_of(&m, LINEAR).state, OA_RETAINED_INSIGNIFICANT);
+    assert_false(oa_retained_any(&m.comparison, &m.summary));
+    static const char note[] = "not given: the gain of softmax over the uniform baseline is not "
+                               "significant";
+    expect_sentence(&m, "Retained share: not given: the gain of softmax over the uniform baseline "
+                        "is not significant.");
+    oa_text_init(&table, m.context);
+    oa_text_init(&json, m.context);
+    oa_report_markdown(&m.comparison, &m.summary, &table);
+    oa_report_json(&m.comparison, &m.summary, &json);
+    assert_null(strstr(table.s, "| retained share"));
+    assert_non_null(strstr(table.s, note));
+    json_t *root = json_loads(json.s, 0, NULL), *entries = json_object_get(root, "entries");
+    const json_t *share = json_object_get(json_array_get(entries, LINEAR), "retained");
+    assert_true(json_is_null(json_object_get(share, "value")));
+    assert_true(json_is_null(json_object_get(share, "low")));
+    assert_string_equal(json_string_value(json_object_get(share, "reason")), note);
+    json_decref(root);
+    oa_text_free(&table);
+    oa_text_free(&json);
+    clear(&m);
+}
+
 static void failed_runs_have_no_share(void **state)
 {
     (void)state;
@@ -256,6 +295,7 @@ int main(void)
         cmocka_unit_test(shares_are_those_of_t_tests),
         cmocka_unit_test(shares_of_scores_are_those_of_losses),
         cmocka_unit_test(a_gain_that_is_not_shown_bounds_nothing),
+        cmocka_unit_test(an_insignificant_gain_has_no_shares),
         cmocka_unit_test(failed_runs_have_no_share),
         cmocka_unit_test(one_seed_has_a_value_alone),
         cmocka_unit_test(without_softmax_or_uniform_baseline),

@@ -11,6 +11,18 @@
 
 enum { ROW = 40, COLUMN = 116, TOP = 34, LEAST = 3 /* columns, for the notes below */ };
 
+/* As its own report does, where the baseline is in the family of the comparison. */
+static bool gain_is_significant(const json_t *record, int whole, int uniform)
+{
+    const json_t *n = json_object_get(json_object_get(record, "family"), "comparisons");
+    struct oa_family own = { .comparisons = (int)json_integer_value(n),
+                             .verdict_seeds = OA_VERDICT_SEEDS };
+    if (own.comparisons < 1) /* records of earlier versions */
+        own.comparisons = (int)json_array_size(json_object_get(record, "entries")) - 1;
+    struct oa_recorded left = { record, whole }, right = { record, uniform };
+    return oa_recorded_against(&left, &right, &own).verdict != OA_AGAINST_UNRESOLVED;
+}
+
 bool oa_evidence_share(const json_t *record, const char *attention, struct oa_fieller *out)
 {
     static const struct oa_family alone = { .comparisons = 1 };
@@ -19,7 +31,8 @@ bool oa_evidence_share(const json_t *record, const char *attention, struct oa_fi
     if (entry < 0 || whole < 0 || uniform < 0 || whole == uniform || entry == uniform)
         return false;
     *out = oa_recorded_share(record, entry, whole, uniform, &alone);
-    return out->form == OA_FIELLER_BOUNDED && out->gain > 0;
+    return out->form == OA_FIELLER_BOUNDED && out->gain > 0 &&
+           gain_is_significant(record, whole, uniform);
 }
 
 /* Tasks share their attentions, and none of them is a point of an axis. */

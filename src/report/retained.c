@@ -5,8 +5,8 @@
  * share has Fieller's interval (statistics/fieller.h), at 95 % for each attention alone. It is
  * described: no verdict rests on it.
  *
- * Where the gain of softmax itself is not shown to differ from 0 there is no bounded interval, and
- * the values are noise.
+ * Where the gain of softmax itself is not shown there are no shares: they would be noise. That is
+ * decided by its verdict against the uniform baseline, and by the interval where it has none.
  */
 #include "report/retained.h"
 
@@ -45,7 +45,16 @@ static int fill_gains(const struct oa_comparison *k, int uniform, int whole, int
     return n;
 }
 
-static enum oa_retained_state state_of(const struct oa_fieller *share, double cost)
+/* The verdict of the table: the whole was judged, and found neither better nor worse than the
+ * uniform baseline. */
+static bool gain_not_significant(const struct oa_summary *s, int whole)
+{
+    enum oa_against_verdict v = oa_compared_pair(s, whole, s->uniform)->verdict;
+    return v == OA_AGAINST_UNRESOLVED || v == OA_AGAINST_EQUIVALENT;
+}
+
+static enum oa_retained_state state_of(const struct oa_fieller *share, double cost,
+                                       bool insignificant)
 {
     bool no_gain = !(fabs(share->gain) > 1e-13 * fabs(cost)); /* rounding */
     if (share->n < 1)
@@ -54,6 +63,8 @@ static enum oa_retained_state state_of(const struct oa_fieller *share, double co
         return OA_RETAINED_ONE_SEED;
     if (no_gain || share->form != OA_FIELLER_BOUNDED)
         return OA_RETAINED_UNBOUNDED;
+    if (insignificant)
+        return OA_RETAINED_INSIGNIFICANT;
     return share->gain > 0 ? OA_RETAINED_BOUNDED : OA_RETAINED_LOSS;
 }
 
@@ -67,7 +78,7 @@ struct oa_retained oa_retained_of(const struct oa_comparison *k, const struct oa
         n = fill_gains(k, s->uniform, whole, entry, gain, whole_gain);
     struct oa_retained out = { .share = oa_fieller_of(gain, whole_gain, n, level) };
     double cost = n ? oa_standing_score(k, &s->entries[whole])->mean : NAN;
-    out.state = state_of(&out.share, cost);
+    out.state = state_of(&out.share, cost, n && gain_not_significant(s, whole));
     return out;
 }
 
@@ -109,6 +120,9 @@ void oa_retained_reason(const struct oa_comparison *k, const struct oa_summary *
     else if (state == OA_RETAINED_UNBOUNDED)
         oa_text_printf(out, "not bounded: %s is not shown to differ from the uniform baseline",
                        name);
+    else if (state == OA_RETAINED_INSIGNIFICANT)
+        oa_text_printf(
+            out, "not given: the gain of %s over the uniform baseline is not significant", name);
     else if (state == OA_RETAINED_LOSS)
         oa_text_printf(out, "%s is worse than the uniform baseline: nothing to retain", name);
 }

@@ -11,11 +11,12 @@
 #include <jansson.h>
 
 enum oa_retained_state {
-    OA_RETAINED_NONE,      /* it is the uniform baseline, or a run of the three failed */
-    OA_RETAINED_BOUNDED,   /* share.low … share.high is its 95 % interval */
-    OA_RETAINED_ONE_SEED,  /* no interval can be given */
-    OA_RETAINED_UNBOUNDED, /* the gain is not shown to differ from 0: no interval */
-    OA_RETAINED_LOSS       /* the gain is shown to be below 0: there is nothing to retain */
+    OA_RETAINED_NONE,         /* it is the uniform baseline, or a run of the three failed */
+    OA_RETAINED_BOUNDED,      /* share.low … share.high is its 95 % interval */
+    OA_RETAINED_ONE_SEED,     /* no interval can be given */
+    OA_RETAINED_UNBOUNDED,    /* the gain is not shown to differ from 0: no interval */
+    OA_RETAINED_LOSS,         /* the gain is shown to be below 0: there is nothing to retain */
+    OA_RETAINED_INSIGNIFICANT /* the verdict of the family leaves the gain open */
 };
 struct oa_retained {
     enum oa_retained_state state;
