@@ -247,6 +247,24 @@ static void clusters_without_a_threshold(void **state)
     end(&l);
 }
 
+static void no_clusters_of_few_seeds(void **state)
+{
+    static struct learning l;
+    (void)state;
+    for (int seeds = 2; seeds <= 5; seeds++) {
+        begin(&l, 2, seeds, NULL);
+        for (int i = 0; i < seeds; i++) {
+            set_run(&l, 0, i, i == 0 ? 43 : 97 + 0.1 * i, 500);
+            set_run(&l, 1, i, 97 + 0.1 * i, 500);
+        }
+        summarise(&l);
+        assert_int_equal(l.summary.solved.by,
+                         seeds < OA_VERDICT_SEEDS ? OA_SOLVED_NONE : OA_SOLVED_CLUSTERS);
+        assert_true((strstr(l.summary.conclusion, "plateau") != NULL) == (seeds == 5));
+        end(&l);
+    }
+}
+
 /* A run that stops with a failure solved nothing, and is censored at the end of the others. */
 static void failed_runs_solve_nothing(void **state)
 {
@@ -521,6 +539,7 @@ int main(int count, char **words)
         cmocka_unit_test(what_reports_print),
         cmocka_unit_test(what_results_have),
         cmocka_unit_test(clusters_without_a_threshold),
+        cmocka_unit_test(no_clusters_of_few_seeds),
         cmocka_unit_test(failed_runs_solve_nothing),
         cmocka_unit_test(equivalence_of_failing_runs),
         cmocka_unit_test(equal_attentions_are_called_different_in_5_percent),
