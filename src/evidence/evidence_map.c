@@ -112,7 +112,7 @@ bool oa_evidence_map(const struct oa_judged *j, struct oa_text *out)
                         .height = TOP + first->attentions * ROW + 64 };
     double x = g.left;
     oa_svg_begin(&g, oa_claim_text(e, "title"),
-                 "Retained shares of attentions in several tasks, with 95 % intervals", true);
+                 "Retained shares of attentions by task, with 95 % intervals", true);
     for (int a = 0; a < first->attentions; a++)
         oa_svg_text(&g, 8, TOP + (a + 0.5) * ROW, "start", "name", first->attention[a]);
     for (int v = 0; v < e->variant_count; v++)
