@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define DISTIL_FILE "distil.json"
-#define FEW 0.005 /* of the teacher's loss, in which the loss of an exchange is little */
+#define FEW 0.005 /* of the teacher's loss, in which the loss of an exchange is little at least */
 
 enum distil_part { TEACHER, EXCHANGED, ATTENTION, OUTPUT, PARTS };
 
@@ -221,6 +221,20 @@ static void distil_add_row(const struct distilling *d, struct oa_table *t, enum 
     oa_table_cell(t, "%.1f", d->result[part].seconds);
 }
 
+/* Where a share means little or nothing. The loss of an exchange is within the noise where it is
+ * below a standard error of so many losses with a deviation as large as their mean. */
+static void distil_note(const struct distilling *d, struct oa_text *text)
+{
+    double teacher = d->result[TEACHER].valid_loss,
+           lost = d->result[EXCHANGED].valid_loss - teacher,
+           noise = fmax(FEW, 1 / sqrt(d->result[TEACHER].valid_tokens)) * teacher;
+    if (lost <= 0)
+        oa_text_printf(text, "\nThe exchange cost nothing: there is nothing to recover (–).\n");
+    else if (lost < noise)
+        oa_text_printf(
+            text, "\nThe exchange cost %.4f only: shares of so little are mostly noise.\n", lost);
+}
+
 static enum oa_error distil_report(const struct distilling *d, const struct oa_output *out)
 {
     static const struct oa_column columns[] = {
@@ -247,10 +261,7 @@ static enum oa_error distil_report(const struct distilling *d, const struct oa_o
         distil_add_row(d, &table, part);
     oa_table_text(&table, 0, &text);
     oa_table_free(&table);
-    double lost = d->result[EXCHANGED].valid_loss - d->result[TEACHER].valid_loss;
-    if (lost > 0 && lost < FEW * d->result[TEACHER].valid_loss)
-        oa_text_printf(
-            &text, "\nThe exchange cost %.4f only: shares of so little are mostly noise.\n", lost);
+    distil_note(d, &text);
     return oa_emit(out, &text);
 }
 

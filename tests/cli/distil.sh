@@ -102,9 +102,12 @@ for student in "softmax ; local(window=1)" "hedgehog" "random(frozen)"; do
     expect 0 distil --config distil.yaml --teacher teacher --student "$student" --distil.attention_steps 2 --train.steps 2 --quiet --out near
     marked=0
     if grep -q '^The exchange cost [0-9.]* only: shares of so little are mostly noise.$' out; then marked=1; fi
+    nothing=0
+    if grep -q '^The exchange cost nothing: there is nothing to recover (–).$' out; then nothing=1; fi
     cp near/distil.json out
-    echo "$(member teacher_loss) $(member exchanged_loss)" |
-        awk -v marked=$marked '{ lost = $2 - $1; exit marked != (lost > 0 && lost < 0.005 * $1) }' || fail "$student: $marked"
+    echo "$(member teacher_loss) $(member exchanged_loss) $(member validation_tokens)" |
+        awk -v marked=$marked -v nothing=$nothing '{ lost = $2 - $1; noise = 1 / sqrt($3) > 0.005 ? 1 / sqrt($3) : 0.005
+            exit marked != (lost > 0 && lost < noise * $1) || nothing != (lost <= 0) }' || fail "$student: $marked $nothing"
     seen=$seen$marked
 done
 case $seen in *0*1* | *1*0*) ;; *) fail "exchanges of one kind only: $seen" ;; esac
