@@ -274,24 +274,34 @@ static void what_seeds_can_show(void **state)
         double deviation;
         const char *text;
         enum oa_error_estimate test;
+        bool declared;
     } cases[] = {
         { 5, false, NAN,
           "5 seeds and 3 comparisons: true differences above 2.3 standard deviations "
           "of a paired difference are found with a probability of 80 %",
-          OA_PAIRED_ERRORS },
+          OA_PAIRED_ERRORS, false },
         { 5, false, 0.01,
           "5 seeds and 3 comparisons: true differences above 2.3 standard "
           "deviations of a paired difference are found with a probability of 80 %, "
           "judged by the last report above 0.023 nats a token",
-          OA_PAIRED_ERRORS },
+          OA_PAIRED_ERRORS, false },
         { 4, false, NAN, "4 seeds give estimates and no verdicts: use at least 5 (--seeds 5)",
-          OA_PAIRED_ERRORS },
-        { 1, false, NAN, "1 seed gives no verdicts: use at least 5 (--seeds 5)", OA_PAIRED_ERRORS },
-        { 5, true, NAN, NULL, OA_PAIRED_ERRORS },
+          OA_PAIRED_ERRORS, false },
+        { 1, false, NAN, "1 seed gives no verdicts: use at least 5 (--seeds 5)", OA_PAIRED_ERRORS,
+          false },
+        { 3, false, NAN,
+          "3 seeds, as declared: the report of the comparison has no verdicts, and predictions are "
+          "judged by their intervals",
+          OA_PAIRED_ERRORS, true },
+        { 1, false, NAN,
+          "1 seed, as declared: the report of the comparison has no verdicts, and predictions "
+          "about scores are not testable",
+          OA_PAIRED_ERRORS, true },
+        { 5, true, NAN, NULL, OA_PAIRED_ERRORS, false },
         { 5, false, NAN,
           "5 seeds and 3 comparisons: true differences above 1.8 standard deviations of a paired "
           "difference are found with a probability of 80 %",
-          OA_TWO_WAY_ERRORS },
+          OA_TWO_WAY_ERRORS, false },
     };
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -303,7 +313,7 @@ static void what_seeds_can_show(void **state)
         a.comparison.sequential = cases[i].sequential;
         a.comparison.test = cases[i].test;
         oa_text_init(&t, c);
-        oa_power_announcement(&a.comparison, cases[i].deviation, &t);
+        oa_power_announcement(&a.comparison, cases[i].deviation, cases[i].declared, &t);
         if (cases[i].text)
             assert_string_equal(t.s, cases[i].text);
         else

@@ -18,6 +18,7 @@ struct oa_config {
     struct oa_options options;
     struct oa_given given; /* the others are those of the task (oa_task_preset) */
     bool overwrite;        /* train and compare begin anew where a run or a comparison lies */
+    bool declared;         /* of an experiment: its options are not to be changed */
     bool left_teacher;     /* oa_config_like_run: the run has one, which is left out here */
 };
 

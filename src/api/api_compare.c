@@ -43,14 +43,25 @@ static double last_deviation(oa_context *c, const char *folder)
     return deviation;
 }
 
-static void log_power(oa_context *c, const struct oa_comparison *k, const char *folder)
+static void log_power(oa_context *c, const struct oa_comparison *k, const char *folder,
+                      bool declared)
 {
     struct oa_text line;
     oa_text_init(&line, c);
-    oa_power_announcement(k, last_deviation(c, folder), &line);
+    oa_power_announcement(k, last_deviation(c, folder), declared, &line);
     if (line.length)
         oa_log(c, 2, "%s", line.s);
     oa_text_free(&line);
+}
+
+static void announce_given(oa_context *c, const struct oa_comparison *k, const char *folder)
+{
+    log_power(c, k, folder, false);
+}
+
+static void announce_declared(oa_context *c, const struct oa_comparison *k, const char *folder)
+{
+    log_power(c, k, folder, true);
 }
 
 static struct oa_comparison_request comparison_request(const oa_config *config,
@@ -62,7 +73,8 @@ static struct oa_comparison_request comparison_request(const oa_config *config,
                                            .cluster = oa_context_cluster(config->context),
                                            .folder = folder,
                                            .overwrite = config->overwrite,
-                                           .announce = log_power };
+                                           .announce = config->declared ? announce_declared
+                                                                        : announce_given };
 }
 
 /* Names the attentions, warns, and locks the folder. */

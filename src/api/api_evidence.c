@@ -164,7 +164,7 @@ static enum oa_error write_evidence_page(struct gathering *g)
 /* Options that an experiment leaves out have their plain defaults, and none is the task's. */
 static struct oa_config complete_config(const struct gathering *g, const struct oa_options *o)
 {
-    struct oa_config config = { .context = g->c, .options = *o };
+    struct oa_config config = { .context = g->c, .options = *o, .declared = true };
     for (int i = 0; i < OA_MOST_OPTIONS; i++)
         config.given.option[i] = true;
     return config;

@@ -81,16 +81,28 @@ void oa_power_sentence(const struct oa_comparison *k, const struct oa_summary *s
                    s->seeds < OA_VERDICT_SEEDS ? "" : " are found");
 }
 
-void oa_power_announcement(const struct oa_comparison *k, double deviation, struct oa_text *out)
+static void announce_few_seeds(const struct oa_comparison *k, bool declared, struct oa_text *out)
+{
+    oa_text_printf(out, "%d seed%s", k->seeds, oa_plural(k->seeds));
+    if (declared)
+        oa_text_printf(out, ", as declared: the report of the comparison has no verdicts, and %s",
+                       k->seeds == 1 ? "predictions about scores are not testable"
+                                     : "predictions are judged by their intervals");
+    else
+        oa_text_printf(out, "%s no verdicts: use at least %d (--seeds %d)",
+                       k->seeds == 1 ? " gives" : " give estimates and", OA_VERDICT_SEEDS,
+                       OA_VERDICT_SEEDS);
+}
+
+void oa_power_announcement(const struct oa_comparison *k, double deviation, bool declared,
+                           struct oa_text *out)
 {
     char number[OA_NUMBER];
     int n = oa_family_size(k);
     if (k->sequential || n == 0)
         return;
     if (k->seeds < OA_VERDICT_SEEDS) {
-        oa_text_printf(out, "%d seed%s no verdicts: use at least %d (--seeds %d)", k->seeds,
-                       k->seeds == 1 ? " gives" : "s give estimates and", OA_VERDICT_SEEDS,
-                       OA_VERDICT_SEEDS);
+        announce_few_seeds(k, declared, out);
         return;
     }
     double least = detectable_deviations(k, k->seeds, expected_freedom(k));

@@ -105,6 +105,14 @@ sed -i 's/"baseline":0/"baseline":1/' evidence/tiny/one.json
 expect 1 evidence --no-run
 says err 'one.json was changed after it was written'
 
+# Fewer seeds than a verdict takes: no advice to change what is declared.
+mkdir few
+sed 's/seeds: 5/seeds: 2/; s/steps: 40/steps: 2/; s/warmup: 5/warmup: 1/' kept >few/tiny.yaml
+head -c 20000 "$source/data/tinyshakespeare.txt" >few/text.txt
+expect 0 evidence --experiments few --data few --out few-runs --page docs/few.md
+says err '2 seeds, as declared: the report of the comparison has no verdicts'
+! grep -q 'use at least' err || fail "a declared number of seeds is to be changed"
+
 # compare reads the same file where the data are, and passes over the claim.
 mkdir data
 head -c 20000 "$source/data/tinyshakespeare.txt" >text.txt
