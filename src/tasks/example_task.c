@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tasks/example_task.h"
 
+#include "tasks/writer.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -117,13 +119,16 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
     OA_TRY(encode_side_rows(out, &out->texts.train, &out->train));
     OA_TRY(encode_side_rows(out, &out->texts.valid, &out->valid));
     OA_TRY(encode_side_rows(out, &out->texts.test, &out->test));
+    long tokens = oa_tokenizer_size(out->tokenizer); /* with those around texts */
+    if (oa_task_writes(out->task))
+        OA_TRY(oa_writer_check(c, o, out->tokenizer, oa_max(tokens, o->model_vocabulary)));
     out->form =
         (struct oa_model_form){ .encoder = !turns,
                                 .decoder = writes || turns,
                                 .output = writes || turns              ? OA_OUTPUT_TOKENS
                                           : answer == OA_ANSWER_NUMBER ? OA_OUTPUT_NUMBER
                                                                        : OA_OUTPUT_CLASSES,
-                                .vocabulary = oa_tokenizer_size(out->tokenizer),
+                                .vocabulary = tokens,
                                 .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
                                 .labels = out->texts.classes.name,
                                 .segments = out->train.split != NULL,

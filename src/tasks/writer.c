@@ -39,7 +39,9 @@ static enum oa_error read_suppressed(oa_context *c, const char *list, long vocab
     return OA_OK;
 }
 
-static enum oa_error read_constraints(const struct oa_options *decode, struct oa_writer *w)
+/* For w->tokenizer. */
+static enum oa_error read_constraints(oa_context *c, const struct oa_options *decode,
+                                      long vocabulary, struct oa_writer *w)
 {
     w->first = -1;
     w->force_end = decode->decode_force_end;
@@ -47,11 +49,20 @@ static enum oa_error read_constraints(const struct oa_options *decode, struct oa
     if (*decode->decode_first_token) {
         w->first = oa_tokenizer_find(w->tokenizer, decode->decode_first_token);
         if (w->first < 0)
-            return oa_fail(w->model->context, OA_ARGUMENT,
+            return oa_fail(c, OA_ARGUMENT,
                            "decode.first_token = %.60s is no token of the tokenizer",
                            decode->decode_first_token);
     }
-    return read_suppressed(w->model->context, decode->decode_suppress, w->model->vocabulary, w);
+    return read_suppressed(c, decode->decode_suppress, vocabulary, w);
+}
+
+enum oa_error oa_writer_check(oa_context *c, const struct oa_options *decode,
+                              struct oa_tokenizer *tokenizer, long vocabulary)
+{
+    struct oa_writer w = { .tokenizer = tokenizer };
+    enum oa_error e = read_constraints(c, decode, vocabulary, &w);
+    oa_free(w.suppressed);
+    return e;
 }
 
 enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
@@ -68,7 +79,7 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                                   .limit = (int)decode->decode_max_tokens };
     OA_TRY(find_writer_token(m, tokenizer, m->options.model_begin_token, &out->beam.begin));
     OA_TRY(find_writer_token(m, tokenizer, m->options.model_end_token, &out->beam.end));
-    OA_TRY(read_constraints(decode, out));
+    OA_TRY(read_constraints(m->context, decode, m->vocabulary, out));
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);
     out->words = oa_alloc(m->context, places * sizeof *out->words);
     out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);

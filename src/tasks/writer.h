@@ -25,6 +25,10 @@ struct oa_writer {
     int32_t *ids, *words, *lengths;
 };
 
+/* Refuses options decode.* that oa_writer_open would refuse with this tokenizer. */
+enum oa_error oa_writer_check(oa_context *c, const struct oa_options *decode,
+                              struct oa_tokenizer *tokenizer, long vocabulary);
+
 /* Reads the options decode.*. best: hypotheses per source.
  * OA_FORMAT: the tokenizer lacks the tokens of the model (model.begin_token, model.end_token).
  * Close also after an error. */

@@ -121,6 +121,15 @@ says err 'performer(kernel=favor++) as cross-attention cannot decode token by to
 expect 2 compare --task translate --data.train copy.tsv $model --train.steps 2 --seeds 2 --attention softmax --attention "$fitted" --out k
 ! grep -q 'step 1/' err || fail "a comparison began that cannot end"
 expect 2 plan --task summarize --data.train copy.tsv $model --attention "$fitted"
+# What decoding would refuse after the last step is refused before the first.
+for wrong in "--decode.suppress 9999" "--decode.first_token zz"; do
+    expect 2 train --task translate --data.train copy.tsv $model --train.steps 1 --out wrong $wrong
+    says err "$(echo "$wrong" | sed 's/^--// ; s/ / = /')"
+    [ ! -e wrong ] || fail "$wrong was trained"
+    expect 2 compare --task translate --data.train copy.tsv $model --train.steps 1 --seeds 2 --attention softmax --attention hedgehog --out wrong $wrong
+    expect 2 distil --data.train copy.tsv --teacher t --student hedgehog --train.steps 1 --out wrong $wrong
+    [ ! -e wrong ] || fail "$wrong was compared or distilled"
+done
 
 # ---- bad lines
 printf 'ab cd\n\n  \t\nab\377\nab zz\nab ab ab ab ab ab ab ab ab ab ab ab\ncd\n' >in
