@@ -15,7 +15,8 @@ struct generation_config {
     const struct oa_tokenizer *tokenizer;
     struct oa_options *options;
     bool writes; /* an encoder-decoder, which `translate` decodes; otherwise `generate` does */
-    long end;
+    bool own;    /* the file is generation_config.json, in which a missing id is none */
+    long begin, end, vocabulary;
     struct oa_text unfollowed; /* "top_k, typical_p" */
 };
 
@@ -42,6 +43,15 @@ static void take_generation_number(struct generation_config *g, const char *key,
         oa_options_set(g->c, g->options, option, oa_real_text(x).s);
     else if (value)
         not_followed(g, key);
+}
+
+static void take_beam_width(struct generation_config *g)
+{
+    const json_t *value = generation_value(g, "num_beams");
+    if (!value || json_is_integer(value))
+        take_generation_number(g, "num_beams", "decode.beam", 1, 256);
+    else
+        not_followed(g, "num_beams");
 }
 
 /* An id with a token, or a list of one; -1: none, or another value, which is reported. */
@@ -95,37 +105,61 @@ static void take_stopping(struct generation_config *g)
     const json_t *value = generation_value(g, "early_stopping");
     const char *word = json_string_value(value);
     bool never = word && strcmp(word, "never") == 0;
-    if (never || json_is_true(value))
+    if (never || json_is_true(value) || json_integer_value(value))
         oa_options_set(g->c, g->options, "decode.optimal_stopping", never ? "true" : "false");
     else if (json_number_value(generation_value(g, "num_beams")) > 1)
         not_followed(g, value ? "early_stopping false" : "early_stopping (false by default)");
 }
 
-/* Adds the ids of a list; of bad_words_ids each is a list, of one. */
-static void take_suppressed(struct generation_config *g, const char *key, struct oa_text *ids)
+/* As transformers does: an end may be in suppress_tokens, and an id without a logit has no effect.
+ */
+static void take_suppressed(struct generation_config *g, struct oa_text *ids)
 {
-    const json_t *list = generation_value(g, key);
-    bool followed = !list || json_is_array(list);
+    const json_t *list = generation_value(g, "suppress_tokens");
+    bool followed = !list || json_is_array(list), outside = false;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *id = json_array_get(list, i);
-        if (json_array_size(id) == 1)
-            id = json_array_get(id, 0);
-        json_int_t number = json_integer_value(id);
-        if (!json_is_integer(id) || number < 0 || number > INT32_MAX)
+        json_int_t id = json_integer_value(json_array_get(list, i));
+        if (!json_is_integer(json_array_get(list, i)))
             followed = false;
-        else if (number != g->end)
-            oa_text_printf(ids, "%s%lld", ids->length ? "," : "", (long long)number);
+        else if (id < 0 || id >= g->vocabulary)
+            outside = true;
+        else
+            oa_text_printf(ids, "%s%lld", ids->length ? "," : "", (long long)id);
     }
     if (!followed)
-        not_followed(g, key);
+        not_followed(g, "suppress_tokens");
+    if (outside)
+        oa_log(g->c, 0,
+               "%s: \"suppress_tokens\": ids outside the vocabulary of %ld are ignored, as by "
+               "transformers",
+               g->path, g->vocabulary);
+}
+
+/* Adds the ids of lists of one; transformers ignores an end among them. */
+static void take_bad_words(struct generation_config *g, struct oa_text *ids)
+{
+    const json_t *lists = generation_value(g, "bad_words_ids");
+    bool single = false, other = lists && !json_is_array(lists);
+    for (size_t i = 0; i < json_array_size(lists); i++) {
+        const json_t *one = json_array_get(lists, i),
+                     *id = json_array_size(one) == 1 ? json_array_get(one, 0) : NULL;
+        json_int_t number = json_integer_value(id);
+        bool known = json_is_integer(id) && number >= 0 && number < g->vocabulary;
+        single = single || known;
+        other = other || !known;
+        if (known && number != g->end)
+            oa_text_printf(ids, "%s%lld", ids->length ? "," : "", (long long)number);
+    }
+    if (other)
+        not_followed(g, single ? "bad_words_ids (but those of one token are)" : "bad_words_ids");
 }
 
 static void take_masks(struct generation_config *g)
 {
     struct oa_text ids;
     oa_text_init(&ids, g->c);
-    take_suppressed(g, "suppress_tokens", &ids);
-    take_suppressed(g, "bad_words_ids", &ids);
+    take_suppressed(g, &ids);
+    take_bad_words(g, &ids);
     if (ids.length >= OA_OPTION_TEXT)
         not_followed(g, "suppress_tokens or bad_words_ids: too many");
     else if (ids.length)
@@ -135,14 +169,55 @@ static void take_masks(struct generation_config *g)
         oa_options_set(g->c, g->options, "decode.renormalise", "true");
 }
 
+static bool is_id(const json_t *value, long id)
+{
+    if (json_array_size(value) == 1)
+        value = json_array_get(value, 0);
+    return json_is_integer(value) && json_integer_value(value) == id;
+}
+
+/* A run begins and ends a target with the tokens of config.json. */
+static void check_target_tokens(struct generation_config *g)
+{
+    const json_t *begin = generation_value(g, "decoder_start_token_id"),
+                 *end = generation_value(g, "eos_token_id");
+    if (begin && !is_id(begin, g->begin))
+        not_followed(g, "decoder_start_token_id");
+    if (end && !is_id(end, g->end))
+        not_followed(g, "eos_token_id");
+    if (!end && g->own)
+        not_followed(g, "eos_token_id (none)");
+}
+
+/* Defaults of transformers that are others than those of decode.*. */
+static void note_defaults(const struct generation_config *g)
+{
+    bool beams = generation_value(g, "num_beams"),
+         length = generation_value(g, "max_new_tokens") || generation_value(g, "max_length");
+    if (beams && length)
+        return;
+    oa_log(g->c, 0,
+           "%s has no %s: generate() of transformers then writes %s%s%s; for that give 'orthant "
+           "translate'%s%s",
+           g->path,
+           beams    ? "\"max_length\""
+           : length ? "\"num_beams\""
+                    : "\"num_beams\" and \"max_length\"",
+           beams ? "" : "greedily", beams || length ? "" : ", ",
+           length ? "" : "at most 20 new tokens", beams ? "" : " --decode.beam 1",
+           length ? "" : " --decode.max_tokens 20");
+}
+
 static void take_beam_search(struct generation_config *g)
 {
-    take_generation_number(g, "num_beams", "decode.beam", 1, 256);
+    take_beam_width(g);
     take_generation_number(g, "length_penalty", "decode.length_penalty", 0, 10);
     take_stopping(g);
     take_length(g);
     take_forced_tokens(g);
     take_masks(g);
+    check_target_tokens(g);
+    note_defaults(g);
     if (json_is_true(generation_value(g, "do_sample")))
         not_followed(g, "do_sample");
 }
@@ -153,41 +228,47 @@ static void take_beam_search(struct generation_config *g)
 static const struct {
     const char *key;
     double neutral;
-    bool decoders; /* only of models that `generate` runs: the others have an option */
+    bool decoders;    /* only of models that `generate` runs: the others have an option */
+    const char *with; /* no effect unless this key is true, or above 1; NULL: always an effect */
 } other_keys[] = {
-    { "forced_bos_token_id", NAN, true },
-    { "forced_eos_token_id", NAN, true },
-    { "suppress_tokens", NAN, true },
-    { "bad_words_ids", NAN, true },
-    { "begin_suppress_tokens", NAN, false },
-    { "min_length", 0, false },
-    { "min_new_tokens", 0, false },
-    { "no_repeat_ngram_size", 0, false },
-    { "encoder_no_repeat_ngram_size", 0, false },
-    { "repetition_penalty", 1, false },
-    { "encoder_repetition_penalty", 1, false },
-    { "num_beams", 1, true },
-    { "num_beam_groups", 1, false },
-    { "diversity_penalty", 0, false },
-    { "penalty_alpha", 0, false },
-    { "exponential_decay_length_penalty", NAN, false },
-    { "sequence_bias", NAN, false },
-    { "constraints", NAN, false },
-    { "force_words_ids", NAN, false },
-    { "guidance_scale", 1, false },
-    { "dola_layers", NAN, false },
-    { "watermarking_config", NAN, false },
-    { "stop_strings", NAN, false },
-    { "token_healing", NAN, false },
-    { "max_time", NAN, false },
-    { "do_sample", NAN, true },
-    { "temperature", 1, true },
-    { "top_k", 0, true },
-    { "top_p", 1, true },
-    { "min_p", 0, true },
-    { "typical_p", 1, true },
-    { "epsilon_cutoff", 0, true },
-    { "eta_cutoff", 0, true },
+    { "forced_bos_token_id", NAN, true, NULL },
+    { "forced_eos_token_id", NAN, true, NULL },
+    { "suppress_tokens", NAN, true, NULL },
+    { "bad_words_ids", NAN, true, NULL },
+    { "begin_suppress_tokens", NAN, false, NULL },
+    { "min_length", 0, false, NULL },
+    { "min_new_tokens", 0, false, NULL },
+    { "no_repeat_ngram_size", 0, false, NULL },
+    { "encoder_no_repeat_ngram_size", 0, false, NULL },
+    { "repetition_penalty", 1, false, NULL },
+    { "encoder_repetition_penalty", 1, false, NULL },
+    { "num_beams", 1, true, NULL },
+    { "num_return_sequences", 1, false, NULL },
+    { "length_penalty", 1, true, "num_beams" },
+    { "max_length", NAN, true, NULL },
+    { "max_new_tokens", NAN, true, NULL },
+    { "forced_decoder_ids", NAN, false, NULL },
+    { "num_beam_groups", 1, false, NULL },
+    { "diversity_penalty", 0, false, NULL },
+    { "penalty_alpha", 0, false, NULL },
+    { "exponential_decay_length_penalty", NAN, false, NULL },
+    { "sequence_bias", NAN, false, NULL },
+    { "constraints", NAN, false, NULL },
+    { "force_words_ids", NAN, false, NULL },
+    { "guidance_scale", 1, false, NULL },
+    { "dola_layers", NAN, false, NULL },
+    { "watermarking_config", NAN, false, NULL },
+    { "stop_strings", NAN, false, NULL },
+    { "token_healing", NAN, false, NULL },
+    { "max_time", NAN, false, NULL },
+    { "do_sample", NAN, true, NULL },
+    { "temperature", 1, true, "do_sample" },
+    { "top_k", 0, true, "do_sample" },
+    { "top_p", 1, true, "do_sample" },
+    { "min_p", 0, true, "do_sample" },
+    { "typical_p", 1, true, "do_sample" },
+    { "epsilon_cutoff", 0, true, "do_sample" },
+    { "eta_cutoff", 0, true, "do_sample" },
 };
 
 static bool is_neutral(const json_t *value, double neutral)
@@ -196,11 +277,18 @@ static bool is_neutral(const json_t *value, double neutral)
            (json_is_number(value) && json_number_value(value) == neutral);
 }
 
+static bool has_effect(const struct generation_config *g, const char *with)
+{
+    const json_t *value = with ? generation_value(g, with) : NULL;
+    return !with || json_is_true(value) || json_number_value(value) > 1;
+}
+
 static void list_other_keys(struct generation_config *g)
 {
     for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++) {
         const json_t *value = generation_value(g, other_keys[i].key);
-        if (!(other_keys[i].decoders && g->writes) && !is_neutral(value, other_keys[i].neutral))
+        if (!(other_keys[i].decoders && g->writes) && has_effect(g, other_keys[i].with) &&
+            !is_neutral(value, other_keys[i].neutral))
             not_followed(g, other_keys[i].key);
     }
 }
@@ -254,7 +342,8 @@ enum oa_error oa_generation_read(oa_context *c, const char *folder,
     if (!i->form.decoder)
         return OA_OK;
     OA_TRY(oa_path(c, path, folder, "generation_config.json"));
-    if (!oa_file_exists(path))
+    bool own = oa_file_exists(path);
+    if (!own)
         OA_TRY(oa_path(c, path, folder, "config.json"));
     OA_TRY(oa_json_read(c, path, "fetch the file again", &root));
     struct generation_config g = { .c = c,
@@ -263,7 +352,10 @@ enum oa_error oa_generation_read(oa_context *c, const char *folder,
                                    .tokenizer = tokenizer,
                                    .options = &i->options,
                                    .writes = i->form.encoder,
-                                   .end = i->end };
+                                   .own = own,
+                                   .begin = i->begin,
+                                   .end = i->end,
+                                   .vocabulary = i->options.model_vocabulary };
     enum oa_error e =
         json_is_object(root)
             ? follow_generation(&g, !i->tokenizer)

@@ -16,11 +16,12 @@ expect_in() { # INPUT WORD...
 
 for one in marian t5; do
     copy $one
+    end=$(sed -n 's/.*"eos_token_id": \([0-9]*\).*/\1/p' model/config.json)
     rm -f model/tokenizer.json
     last=
     while IFS='|' read -r rule ids wanted sum; do
         [ "$rule" = "$last" ] || {
-            echo "$rule" >model/generation_config.json
+            echo "$rule" | sed "s/^{/{\"eos_token_id\": $end, /" >model/generation_config.json
             rm -rf run
             expect 0 import model --out run
             ! grep -q 'not followed' err || fail "$rule is not followed"
@@ -56,12 +57,22 @@ follows() { # FILE PATTERN
     says_wrapped err "$2"
 }
 follows '{"repetition_penalty": 1.2, "min_length": 3, "no_repeat_ngram_size": 2, "top_k": 50, "begin_suppress_tokens": [4]}' \
-    "not followed: begin_suppress_tokens, min_length, no_repeat_ngram_size, repetition_penalty; 'orthant translate' has"
+    "not followed: eos_token_id (none), begin_suppress_tokens, min_length, no_repeat_ngram_size, repetition_penalty; 'orthant translate' has"
 follows '{"num_beams": 4, "bad_words_ids": [[3, 4]], "length_penalty": -1, "do_sample": true, "forced_eos_token_id": 7}' \
-    'not followed: length_penalty, early_stopping (false by default), forced_eos_token_id, bad_words_ids, do_sample;'
+    'not followed: length_penalty, early_stopping (false by default), forced_eos_token_id, bad_words_ids, eos_token_id (none), do_sample;'
 follows '{"max_length": "x", "forced_bos_token_id": 4000, "num_beams": true, "suppress_tokens": 3}' \
-    'not followed: num_beams, max_length, forced_bos_token_id, suppress_tokens;'
-echo '{"repetition_penalty": 1.0, "min_length": 0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "bad_words_ids": null, "early_stopping": false, "num_beams": 1, "diversity_penalty": 0.0}' >model/generation_config.json
+    'not followed: num_beams, max_length, forced_bos_token_id, suppress_tokens, eos_token_id (none);'
+follows '{"eos_token_id": [0, 5], "decoder_start_token_id": 7, "num_beams": 2.5, "early_stopping": 1, "num_return_sequences": 2, "forced_decoder_ids": [[1, 4]]}' \
+    'not followed: num_beams, decoder_start_token_id, eos_token_id, num_return_sequences, forced_decoder_ids;'
+follows '{"eos_token_id": 0, "bad_words_ids": [[3, 4], [5]], "suppress_tokens": [0, 6, 140, -1]}' \
+    'not followed: bad_words_ids (but those of one token are);'
+says_wrapped err 'suppress_tokens": ids outside the vocabulary of 140 are ignored'
+says out '^decoding    suppress=0,6,5$'
+says_wrapped err 'has no "num_beams" and "max_length": generate() of transformers then writes greedily, at most 20 new tokens; for that give .orthant translate. --decode.beam 1 --decode.max_tokens 20'
+follows '{"eos_token_id": 0, "num_beams": 2, "early_stopping": true}' 'has no "max_length": generate() of transformers then writes at most 20 new tokens'
+follows '{"eos_token_id": 0, "max_length": 9}' 'has no "num_beams": generate() of transformers then writes greedily; for that'
+
+echo '{"eos_token_id": 0, "repetition_penalty": 1.0, "min_length": 0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "bad_words_ids": null, "early_stopping": false, "num_beams": 1, "diversity_penalty": 0.0}' >model/generation_config.json
 rm -rf run
 expect 0 import model --out run
 ! grep -q 'not followed' err || fail 'values that change nothing were reported'
@@ -103,3 +114,5 @@ follows '{"eos_token_id": [2, 0]}' 'end there with --stop "<|im_end|>" --stop "<
 imports '{"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0, "num_beams": 1,
     "encoder_repetition_penalty": 1.0, "encoder_no_repeat_ngram_size": 0, "min_new_tokens": 0, "guidance_scale": 1.0, "bad_words_ids": []}'
 ! grep -q 'not followed' err || fail 'values that change nothing were reported'
+follows '{"max_length": 9, "max_new_tokens": 8, "num_beams": 2, "length_penalty": 2.0, "temperature": 0.6, "top_k": 5}' \
+    'not followed: num_beams, length_penalty, max_length, max_new_tokens;'
