@@ -4,6 +4,7 @@
 #include "families/generation.h"
 
 #include "base/json_read.h"
+#include "families/stop_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -294,25 +295,31 @@ static void list_other_keys(struct generation_config *g)
 }
 
 /* `generate` goes on past the token at which transformers ends. */
-static void note_end(const struct generation_config *g)
+static void note_end(struct generation_config *g)
 {
     const json_t *value = generation_value(g, "eos_token_id");
-    struct oa_text stops;
+    struct oa_text stops, unknown;
     oa_text_init(&stops, g->c);
+    oa_text_init(&unknown, g->c);
     for (size_t i = 0; i < (json_is_array(value) ? json_array_size(value) : 1); i++) {
         const json_t *one = json_is_array(value) ? json_array_get(value, i) : value;
-        const char *piece = json_is_integer(one) && json_integer_value(one) >= 0 &&
-                                    json_integer_value(one) <= INT32_MAX
-                                ? oa_tokenizer_piece(g->tokenizer, (int32_t)json_integer_value(one))
-                                : NULL;
-        if (piece)
-            oa_text_printf(&stops, " --stop \"%.60s\"", piece);
+        json_int_t id = json_is_integer(one) ? json_integer_value(one) : -1;
+        bool known = id >= 0 && id <= INT32_MAX && oa_tokenizer_piece(g->tokenizer, (int32_t)id);
+        if (known) {
+            oa_text_printf(&stops, " --stop ");
+            oa_stop_text_quoted(g->c, g->tokenizer, (int32_t)id, &stops);
+        } else if (one) {
+            oa_text_printf(&unknown, "%s%lld", unknown.length ? ", " : "", (long long)id);
+        }
     }
     if (stops.length)
         oa_log(g->c, 0,
                "%s: \"eos_token_id\": 'orthant generate' writes on after it; end there with%s",
                g->path, stops.s);
+    if (unknown.length)
+        oa_log(g->c, 0, "%s: \"eos_token_id\": the tokenizer has no token %s", g->path, unknown.s);
     oa_text_free(&stops);
+    oa_text_free(&unknown);
 }
 
 /* ---- the file ---- */
