@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of the model that were not given and are those of the initial run (train.init). */
+ * Options of the model and of decoding that were not given and are those of the initial run
+ * (train.init). */
 #include "api/api.h"
 #include "attention/attention.h"
 #include "compare/initial_runs.h"
@@ -29,14 +30,22 @@ static bool fits_attention(const struct initial_options *t)
     return good;
 }
 
+/* Whether a model with both stacks starts from one. */
+static bool both_write(const struct initial_options *t)
+{
+    return t->form.encoder && t->form.decoder && (t->stacks & OA_STACK(OA_STACK_CROSS));
+}
+
 /* Options without effect in models of this task keep their values. */
-static bool applies_here(const struct initial_options *t, const char *name)
+static bool applies_here(const struct initial_options *t, const char *section, const char *name)
 {
     static const char *const sources[] = { "encoder_layers",   "encoder_heads",
                                            "encoder_ffn",      "source_context",
                                            "share_embeddings", "encoder_rotary_base",
                                            "begin_token",      "end_token" },
                              *const encoders[] = { "head", "head_norm", "segments" };
+    if (strcmp(section, "model") != 0)
+        return strcmp(section, "decode") == 0 && both_write(t);
     if (strcmp(name, "attention") == 0)
         return fits_attention(t);
     for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++)
@@ -46,7 +55,7 @@ static bool applies_here(const struct initial_options *t, const char *name)
         return strcmp(t->from.data_task, t->in->options.data_task) == 0;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         if (strcmp(name, sources[i]) == 0)
-            return t->form.encoder && t->form.decoder && (t->stacks & OA_STACK(OA_STACK_CROSS));
+            return both_write(t);
     return true;
 }
 
@@ -72,8 +81,7 @@ static enum oa_error take_options(struct initial_options *t)
 {
     const struct oa_option_row *row;
     for (int i = 0; (row = oa_option_at(i)); i++) {
-        if (strcmp(row->section, "model") == 0 && !t->in->given.option[i] &&
-            applies_here(t, row->name))
+        if (!t->in->given.option[i] && applies_here(t, row->section, row->name))
             OA_TRY(take_initial_option(t, i, row->key));
     }
     if (t->taken.length)

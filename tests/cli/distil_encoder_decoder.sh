@@ -19,6 +19,13 @@ wanted() { # NAME
 
 expect 0 distil $learn --teacher marian --student "$student" --distil.attention_steps 1 --train.steps 1 --out a
 is_near "$(first_loss a/attention/log.jsonl)" "$(wanted attention)"
+# What is not given of decode.* is that of the teacher, and with train --init of the initial run.
+says a/config.json '"force_end": true'
+says_wrapped err 'using the options of marian: .*decode.force_end true'
+expect 0 train $learn --init marian --decode.force_end false --train.steps 1 --out given
+says given/config.json '"force_end": false'
+expect 0 train $learn --init marian --train.steps 1 --out taken
+says taken/config.json '"force_end": true'
 expect 0 distil $learn --teacher marian --student "$student" --distil.attention_steps 0 --train.steps 1 --out b
 is_near "$(first_loss b/log.jsonl)" "$(wanted output)"
 sed -n 's/.*"exchanged_loss": \([0-9.]*\).*/\1/p' b/distil.json >exchanged
