@@ -301,6 +301,27 @@ static void add_texts(const struct oa_rows *rows, struct oa_text *out)
         }
 }
 
+static enum oa_error refuse_kind(oa_context *c, const char *spec, bool pictures)
+{
+    return oa_fail(c, OA_ARGUMENT,
+                   pictures
+                       ? "tokenizer \"%s\" is not for pictures: use byte (a token per pixel) "
+                         "or patch:P (a token per square of P x P pixels)"
+                       : "tokenizer \"%s\" is for pictures (*.bin), but the examples are texts",
+                   spec);
+}
+
+/* That of a run, such as train.init. */
+static enum oa_error load_for_rows(oa_context *c, const char *file, bool pictures,
+                                   struct oa_tokenizer **out)
+{
+    OA_TRY(oa_tokenizer_load(c, file, out));
+    bool patches = oa_tokenizer_patch(*out) > 0,
+         bytes = oa_tokenizer_kind_of(*out) == OA_TOKENIZER_BYTE;
+    oa_tokenizer_note_unapplied(*out, file);
+    return pictures == patches || (pictures && bytes) ? OA_OK : refuse_kind(c, file, pictures);
+}
+
 enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts,
                                          const char *spec, struct oa_tokenizer **out)
 {
@@ -308,13 +329,10 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
     *out = NULL;
     bool pictures = texts->train.pictures,
          patches = strncmp(spec, OA_PATCHES, strlen(OA_PATCHES)) == 0;
+    if (oa_name_ends(spec, ".json") && oa_file_exists(spec))
+        return load_for_rows(c, spec, pictures, out);
     if (pictures != patches && (patches || strcmp(spec, "byte") != 0))
-        return oa_fail(c, OA_ARGUMENT,
-                       patches
-                           ? "tokenizer \"%s\" is for pictures (*.bin), but the examples are texts"
-                           : "tokenizer \"%s\" is not for pictures: use byte (a token per pixel) "
-                             "or patch:P (a token per square of P x P pixels)",
-                       spec);
+        return refuse_kind(c, spec, pictures);
     if (patches)
         return oa_tokenizer_make_patches(c, spec, out);
     oa_text_init(&train, c);

@@ -213,6 +213,16 @@ expect 0 eval v --data grey.bin
 says out 'accuracy  *100.00 %'
 expect 0 eval v --data grey.bin --json
 says out '"tokenizer": "patch:8"'
+# A run that starts from one on pictures has its tokenizer.
+few="--data.train grey.bin --data.valid_fraction 0.2 --train.batch 2 --train.steps 2 --train.warmup 1"
+expect 0 train --task classify $few --init v --out taken
+expect 0 train --task classify $few --init p --out pixels
+expect 0 distil $few --teacher v --student hedgehog --distil.attention_steps 2 --out learned
+expect 2 distil $few --teacher v --student hedgehog --data.tokenizer patch:16 --out other
+says_wrapped err 'differs from data.tokenizer = patch:16, .* leave out data.tokenizer to use that of the run'
+printf 'good\tyes\nbad\tno\n' >texts.tsv
+expect 2 train --task classify --data.train texts.tsv --init v --train.steps 1 --out other
+says_wrapped err 'is for pictures (\*.bin), but the examples are texts'
 expect 2 inspect v --text abc --out v.html
 says err 'the model reads images'
 expect 2 classify c --data grey.bin
