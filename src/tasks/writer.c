@@ -219,6 +219,8 @@ enum oa_error oa_writer_text(const struct oa_writer *w, const struct oa_hypothes
     size_t from = out->length;
     oa_text_init(&bytes, w->model->context);
     enum oa_error e = oa_tokenizer_decode(w->tokenizer, h->ids, (size_t)h->count, &bytes);
+    if (oa_tokenizer_kind_of(w->tokenizer) == OA_TOKENIZER_IDS && bytes.length)
+        bytes.length--; /* the blank after the last id */
     oa_characters_text(bytes.s, bytes.length, out);
     oa_text_free(&bytes);
     oa_text_one_line(out, from, false);

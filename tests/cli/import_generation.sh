@@ -29,6 +29,7 @@ for one in marian t5; do
         }
         echo "$ids" >ids.txt
         expect_in ids.txt translate run --scores
+        ! grep -q ' $' out || fail 'a blank ends the ids'
         [ "$(cut -f 2 out | xargs)" = "$(echo $wanted)" ] || fail "$one, $rule: $(cat out) and not $wanted"
         cut -f 1 out | awk -v sum="$sum" '{ exit !(($1 - sum) ^ 2 < 1e-8) }' || fail "$one, $rule: $(cat out) and not $sum"
     done <"$golden/$one/beams-rules.txt"
