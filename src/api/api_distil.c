@@ -21,8 +21,9 @@ enum distil_part { TEACHER, EXCHANGED, ATTENTION, OUTPUT, PARTS };
 struct distilling {
     oa_context *c;
     const char *teacher, *out;
-    char stage[OA_PATH]; /* the folder of the first stage */
-    oa_config config;    /* with the teacher's options of the model */
+    char stage[OA_PATH];     /* the folder of the first stage */
+    oa_config config;        /* with the teacher's options of the model */
+    struct oa_workload work; /* of all parts: read once */
     struct oa_options part[PARTS];
     struct oa_run result[PARTS];
     struct oa_plan plan[PARTS];
@@ -120,13 +121,26 @@ static void distil_log_plan(const struct distilling *d, enum distil_part part)
         oa_number_bytes(memory, p->memory_parameters + p->memory_activations + p->memory_scratch));
 }
 
+static enum oa_error distil_open_work(struct distilling *d, enum distil_part part)
+{
+    const struct oa_options *o = &d->part[part];
+    if (part != TEACHER)
+        return oa_workload_start(d->c, o, &d->work); /* train.init differs */
+    OA_TRY(oa_workload_open(d->c, o, &d->work));
+    if (oa_workload_side(&d->work, OA_VALIDATION).targets == 0)
+        return oa_fail(d->c, OA_ARGUMENT,
+                       "distil compares losses on a validation text: give data.valid, or "
+                       "data.valid_fraction above 0");
+    return OA_OK;
+}
+
 static enum oa_error distil_run_part(struct distilling *d, enum distil_part part)
 {
     static const char *const titles[] = { "teacher", "exchanged", "attention", "output" };
     const struct oa_options *o = &d->part[part];
-    struct oa_workload w = { 0 };
+    struct oa_workload *w = &d->work;
     struct oa_train_request r = { .options = o,
-                                  .workload = &w,
+                                  .workload = w,
                                   .folder = part == ATTENTION ? d->stage
                                             : part == OUTPUT  ? d->out
                                                               : NULL,
@@ -135,24 +149,15 @@ static enum oa_error distil_run_part(struct distilling *d, enum distil_part part
                                   .title = titles[part],
                                   .run = part + 1,
                                   .runs = PARTS };
-    enum oa_error e = oa_workload_open(d->c, o, &w);
-    if (e == OA_OK && oa_workload_side(&w, OA_VALIDATION).targets == 0)
-        e = oa_fail(d->c, OA_ARGUMENT,
-                    "distil compares losses on a validation text: give data.valid, or "
-                    "data.valid_fraction above 0");
-    if (e == OA_OK)
-        e = oa_plan_workload(d->c, o, &w, &d->plan[part]);
-    if (e == OA_OK && part == TEACHER) /* what the last part refuses, hours before it begins */
-        e = oa_plan_workload(d->c, &d->part[OUTPUT], &w, &d->plan[OUTPUT]);
-    if (e == OA_OK) {
-        distil_log_plan(d, part);
-        bool one = w.task->answer == OA_ANSWER_CLASS || w.task->answer == OA_ANSWER_NUMBER;
-        d->counted = one ? "examples" : "tokens";
-        d->unit = w.task->measures ? w.task->measures->unit : "nats a token";
-        e = oa_train_run(d->c, &r, &d->result[part]);
-    }
-    oa_workload_close(&w);
-    return e;
+    OA_TRY(distil_open_work(d, part));
+    OA_TRY(oa_plan_workload(d->c, o, w, &d->plan[part]));
+    if (part == TEACHER) /* what the last part refuses, hours before it begins */
+        OA_TRY(oa_plan_workload(d->c, &d->part[OUTPUT], w, &d->plan[OUTPUT]));
+    distil_log_plan(d, part);
+    bool one = w->task->answer == OA_ANSWER_CLASS || w->task->answer == OA_ANSWER_NUMBER;
+    d->counted = one ? "examples" : "tokens";
+    d->unit = w->task->measures ? w->task->measures->unit : "nats a token";
+    return oa_train_run(d->c, &r, &d->result[part]);
 }
 
 /* ---- the record ---- */
@@ -302,6 +307,7 @@ enum oa_error oa_distil(const oa_config *config, const char *teacher, const char
         e = distil_report(d, out);
     for (int i = 0; i < PARTS; i++)
         oa_run_free(&d->result[i]);
+    oa_workload_close(&d->work);
     oa_free(d);
     return e;
 }

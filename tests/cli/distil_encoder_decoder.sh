@@ -45,6 +45,7 @@ for log in e/attention/log.jsonl e/log.jsonl; do
     wait $process || true
 done
 expect 0 distil $learn --threads 1 --teacher marian --student "$student" --out e
+[ "$(grep -c 'columns 1,2 of 2 are' err)" -eq 1 ] || fail 'the columns of one file are printed more than once'
 says err 'resuming after step'
 same c/model.safetensors e/model.safetensors
 same c/attention/model.safetensors e/attention/model.safetensors
