@@ -5,7 +5,9 @@
 #include "base/concurrent.h"
 #include "serve/server.h"
 
-enum { MOST_RUNNING = 4 }; /* each has the activations of a pass */
+/* Each that runs has the activations of a pass. Short ones, whose body has at most SHORT_BODY
+ * bytes, have places of their own in each path, so that they never wait for long ones. */
+enum { PLACES = 2, SHORT_BODY = 512 };
 
 struct oa_job {
     struct oa_job *next;
@@ -14,7 +16,7 @@ struct oa_job {
     json_t *request;
     oa_job_answer *answer;
     pthread_t thread;
-    bool started, ended;
+    bool is_short, started, ended;
 };
 
 /* ---- turns ---- */
@@ -96,13 +98,17 @@ void oa_jobs_close(struct oa_jobs *k)
 void oa_jobs_add(struct oa_jobs *k, struct oa_exchange *x, json_t *request, oa_job_answer *answer)
 {
     struct oa_job **last = &k->first, *j = oa_alloc(k->server->context, sizeof *j);
+    size_t length;
     if (!j) {
         oa_reply_failure(k->server, x);
         return;
     }
-    *j = (struct oa_job){
-        .jobs = k, .exchange = x, .request = json_incref(request), .answer = answer
-    };
+    oa_exchange_body(x, &length);
+    *j = (struct oa_job){ .jobs = k,
+                          .exchange = x,
+                          .request = json_incref(request),
+                          .answer = answer,
+                          .is_short = length <= SHORT_BODY };
     while (*last)
         last = &(*last)->next;
     *last = j;
@@ -116,16 +122,30 @@ static void close_job(struct oa_job *j)
     oa_free(j);
 }
 
+static bool has_place(const struct oa_jobs *k, const struct oa_job *j)
+{
+    int running = 0;
+    for (const struct oa_job *other = k->first; other; other = other->next)
+        running += other->started && other->answer == j->answer && other->is_short == j->is_short;
+    return running < PLACES;
+}
+
+/* One turn of a job that has a place or finds one. */
+static void step_job(struct oa_jobs *k, struct oa_job *j)
+{
+    if (j->started)
+        pass_turn(k, j, NULL);
+    else if (has_place(k, j))
+        start_job(k, j);
+}
+
 bool oa_jobs_step(struct oa_jobs *k)
 {
     bool any = k->first != NULL;
     struct oa_job **at = &k->first;
-    for (int running = 0; *at && running < MOST_RUNNING; running++) {
+    while (*at) {
         struct oa_job *j = *at;
-        if (j->started)
-            pass_turn(k, j, NULL);
-        else
-            start_job(k, j);
+        step_job(k, j);
         if (j->ended) {
             *at = j->next;
             close_job(j);

@@ -2,7 +2,8 @@
  * Private to src/serve: requests whose answer is one long computation, such as attention maps. A
  * job has a thread of its own, which takes turns with the loop: only one of them computes at a
  * time, so all that the loop may use a job may use too. Its turn ends at the next oa_pause, between
- * two layers or maps, and in a step of the loop every running job has one turn.
+ * two layers or maps, and in a step of the loop every running job has one turn. Those that wait for
+ * a place are of a path that has enough of their kind, short or long, under way.
  *
  * Between its turns other requests use the same models: a job has a tape of its own, and no results
  * of it are in scratch memory of a model. */

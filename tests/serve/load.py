@@ -137,6 +137,24 @@ for i in range(len(LONG)):
     assert found[i] == whole[i], f"{LONG[i][0]} has other bits next to others"
 assert found["same model"] == post("/v1/score", {"model": "long", "input": words * 6})
 
+# Long requests do not hold up short ones, of other paths or of their own.
+batches = [(path, {"model": model, "input": [words * 6] * 400}) for path, model in
+           (("/v1/classify", "classes"), ("/v1/embeddings", "long")) for i in range(4)]
+ended.clear()
+clients = [threading.Thread(target=ask, args=("long", *request)) for request in LONG[:1] * 4 + batches]
+for c in clients:
+    c.start()
+time.sleep(0.1)
+few = [threading.Thread(target=ask, args=("short", path, {"model": model, "input": "To be"})) for path, model in
+       (("/v1/classify", "classes"), ("/v1/embeddings", "long"))]
+for c in few:
+    c.start()
+for c in clients + few:
+    c.join()
+assert all(answer[0] == 200 for name, answer in ended)
+order = [name for name, answer in ended]
+assert "short" not in order[-8:], f"short requests wait for long ones: {order}"
+
 # ---- bad clients
 
 
