@@ -57,9 +57,10 @@ def train(data: Data = None, out: Path = "run", attention: Optional[str] = None,
 
 
 def distil(teacher: Path, student: str, out: Path, config: Optional[Path] = None,
-           **options: Any) -> "Run":
-    """Trains a run with the attention `student` on the outputs of the run `teacher`."""
-    options["attention"] = student
+           data: Data = None, **options: Any) -> "Run":
+    """Trains a run with the attention `student` on the outputs of the run `teacher`.
+    data: as train; None: the teacher's."""
+    options.update(data_options(data), attention=student)
     with open_command(options, config) as context:
         context.json_of("oa_distil", context.config, text_bytes(teacher, "teacher"),
                         text_bytes(out, "out"))

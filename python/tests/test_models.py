@@ -46,7 +46,7 @@ class Models(InFolder):
     def test_a_distilled_run_is_that_of_the_program(self):
         orthant.train(TEXT, out="teacher", **SMALL, **QUIET)
         run = orthant.distil("teacher", "linear", "a", distil__attention_steps=5,
-                             data__train=TEXT, **SMALL, **QUIET)
+                             data=TEXT, **SMALL, **QUIET)
         run_program("distil", "--teacher", "teacher", "--student", "linear", "--out", "b",
                     "--distil.attention_steps", "5", "--data.train", TEXT, "--threads", "1",
                     *small_arguments())
