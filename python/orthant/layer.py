@@ -100,12 +100,27 @@ class Pass:
 Place = collections.namedtuple("Place", "address shape")
 
 
+def is_of_plain_numbers(x):
+    """Whether x is made of Python's own numbers, which have no type: they become the layer's."""
+    if not isinstance(x, (list, tuple)):
+        return type(x) in (int, float, bool)
+    return all(map(is_of_plain_numbers, x))
+
+
+def is_exact(x, dtype):
+    """Whether no number of the array is rounded: of whole numbers, by their size."""
+    if np.can_cast(x.dtype, dtype):
+        return True
+    limit = 2 ** (np.finfo(dtype).nmant + 1)
+    return x.dtype.kind in "iu" and (x.size == 0 or -limit <= int(x.min()) <= int(x.max()) <= limit)
+
+
 class Layer:
     """A layer of the attention language with its projections.
 
     spec: one layer; width, heads; context: longest sequence; memory_context: longest memory of
     cross-attention, 0 = context; causal, cross, bias; dtype: numpy.float32 or float64, arrays that
-    it would round are refused; seed of the initial values; threads (0 = all cores), isa, device.
+    it would round are refused, lists of numbers converted; seed of the initial values; threads (0 = all cores), isa, device.
     parameters: {name: array}, frozen: the same of what has no gradient, gradients: {name: array}.
     The arrays are the memory of the layer: after writing into them call changed().
     """
@@ -168,10 +183,11 @@ class Layer:
     # ---- passes
 
     def _checked(self, x, name):
+        plain = is_of_plain_numbers(x)
         x = as_array(x, name)
         if x.dtype.kind not in "fiub":
             raise Error("%s is an array of %s; give one of real numbers" % (name, x.dtype))
-        if not np.can_cast(x.dtype, self.dtype):
+        if not plain and not is_exact(x, self.dtype):
             raise Error("%s is %s, which the layer would round to %s: convert it%s"
                         % (name, x.dtype, self.dtype, "" if self.dtype == np.float64 else
                            ", or open the layer with dtype=numpy.float64"))

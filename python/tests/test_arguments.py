@@ -88,6 +88,16 @@ class Arrays(unittest.TestCase):
                 call()
         self.assertTrue(np.array_equal(double(X), double(X.astype(np.float64))))
 
+    def test_whole_numbers_and_lists_are_converted(self):
+        net, whole = layer(), np.arange(X.size).reshape(X.shape)
+        expected = net(whole.astype(np.float32))
+        for given in (whole, whole.tolist(), whole.astype(np.uint64), whole.astype(float).tolist()):
+            self.assertTrue(np.array_equal(net(given), expected))
+        self.assertTrue(np.array_equal(net(X.tolist()), net(X)))
+        for given in (whole + 2**24, list(X.astype(float))):
+            with self.assertRaisesRegex(orthant.Error, "64, which the layer would round"):
+                net(given)
+
     def test_a_pass_of_another_layer_is_refused(self):
         net, other = layer(), layer(seed=2)
         with self.assertRaisesRegex(orthant.Error, "another layer"):
