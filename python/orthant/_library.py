@@ -135,8 +135,10 @@ def as_array(x, name):
             array = np.empty(0, object)
         if array.dtype != object:
             return array
-        raise Error("%s is not given to NumPy: %s. Detach it, or convert it to float32"
-                    % (name, exception), binding.OA_UNSUPPORTED) from None
+        reason = str(exception).rstrip(".")
+        advice = "Detach it" if "grad" in reason else "Convert it to float32"
+        raise Error("%s is not given to NumPy: %s. %s" % (name, reason, advice),
+                    binding.OA_UNSUPPORTED) from None
 
 
 def fill_request(type_, fields):

@@ -98,6 +98,26 @@ class Arrays(unittest.TestCase):
             with self.assertRaisesRegex(orthant.Error, "64, which the layer would round"):
                 net(given)
 
+    def test_advice_about_tensors_is_right(self):
+        class Tensor:
+            def __init__(self, exception):
+                self.exception = exception
+
+            def __dlpack_device__(self):
+                return 1, 0
+
+            def __dlpack__(self, **how):
+                raise self.exception
+
+        for exception, sentence in (
+                (RuntimeError("Unsupported dtype in DLTensor."),
+                 "Unsupported dtype in DLTensor. Convert it to float32"),
+                (BufferError("Can't export tensors that require gradient, use tensor.detach()"),
+                 "Can't export tensors that require gradient, use tensor.detach(). Detach it")):
+            with self.assertRaises(orthant.Error) as raised:
+                layer()(Tensor(exception))
+            self.assertEqual(str(raised.exception), "x is not given to NumPy: " + sentence)
+
     def test_a_pass_of_another_layer_is_refused(self):
         net, other = layer(), layer(seed=2)
         with self.assertRaisesRegex(orthant.Error, "another layer"):
