@@ -16,7 +16,7 @@ static const json_t *hf_value(const struct oa_hf_config *h, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-static void refuse_kind(const struct oa_hf_config *h, const char *key, const char *wanted)
+static void refuse_config_value(const struct oa_hf_config *h, const char *key, const char *wanted)
 {
     const json_t *value = hf_value(h, key);
     char *text = oa_json_dump(h->context, value, JSON_ENCODE_ANY);
@@ -33,7 +33,7 @@ long oa_hf_count(const struct oa_hf_config *h, const char *key, long fallback)
         return fallback;
     if (json_is_integer(value) && n >= 1 && n <= MOST)
         return (long)n;
-    refuse_kind(h, key, "an integer from 1 to 16777216");
+    refuse_config_value(h, key, "an integer from 1 to 16777216");
     return fallback;
 }
 
@@ -45,7 +45,7 @@ double oa_hf_real(const struct oa_hf_config *h, const char *key, double fallback
         return fallback;
     if (json_is_number(value) && x > 0 && isfinite(x))
         return x;
-    refuse_kind(h, key, "a number above 0");
+    refuse_config_value(h, key, "a number above 0");
     return fallback;
 }
 
@@ -53,7 +53,7 @@ bool oa_hf_flag(const struct oa_hf_config *h, const char *key, bool fallback)
 {
     const json_t *value = hf_value(h, key);
     if (value && !json_is_boolean(value))
-        refuse_kind(h, key, "true or false");
+        refuse_config_value(h, key, "true or false");
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
@@ -61,7 +61,7 @@ const char *oa_hf_word(const struct oa_hf_config *h, const char *key, const char
 {
     const json_t *value = hf_value(h, key);
     if (value && !json_is_string(value))
-        refuse_kind(h, key, "a string");
+        refuse_config_value(h, key, "a string");
     return json_is_string(value) ? json_string_value(value) : fallback;
 }
 
@@ -215,9 +215,9 @@ void oa_hf_set_rotary(const struct oa_hf_config *h, double base, double share)
     const json_t *now = hf_value(h, "rope_parameters"), *scaling = hf_value(h, "rope_scaling");
     struct oa_hf_config r = *h;
     if (now && !json_is_object(now))
-        refuse_kind(h, "rope_parameters", "an object");
+        refuse_config_value(h, "rope_parameters", "an object");
     if (!now && scaling && !json_is_object(scaling))
-        refuse_kind(h, "rope_scaling", "an object");
+        refuse_config_value(h, "rope_scaling", "an object");
     r.root = (json_t *)(uintptr_t)(now ? now : h->root);
     base = oa_hf_real(&r, "rope_theta",
                       oa_hf_real(h, "rope_theta", oa_hf_real(h, "rotary_emb_base", base)));

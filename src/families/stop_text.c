@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* The first of two equal tokens may lack the blank that it has within a text. */
-static void add_written(oa_context *c, const struct oa_tokenizer *tokenizer, int32_t id,
-                        struct oa_text *out)
+static void add_written_token(oa_context *c, const struct oa_tokenizer *tokenizer, int32_t id,
+                              struct oa_text *out)
 {
     const int32_t twice[2] = { id, id };
     struct oa_text one, two;
@@ -37,7 +37,7 @@ static bool needs_escapes(const char *s, size_t length)
 }
 
 /* In octal, of three digits, so that a digit may follow. */
-static void add_escaped(const char *s, size_t length, struct oa_text *out)
+static void add_shell_escape(const char *s, size_t length, struct oa_text *out)
 {
     bool valid = oa_utf8_valid_length(s, length) == length;
     oa_text_printf(out, "$'");
@@ -58,9 +58,9 @@ void oa_stop_text_quoted(oa_context *c, const struct oa_tokenizer *tokenizer, in
 {
     struct oa_text text;
     oa_text_init(&text, c);
-    add_written(c, tokenizer, id, &text);
+    add_written_token(c, tokenizer, id, &text);
     if (text.length && needs_escapes(text.s, text.length)) {
-        add_escaped(text.s, text.length, out);
+        add_shell_escape(text.s, text.length, out);
     } else {
         oa_text_printf(out, "'");
         for (size_t i = 0; i < text.length; i++)
