@@ -443,6 +443,34 @@ static void unknown_costs_more_than_any_piece(void **state)
     oa_tokenizer_close(tok);
 }
 
+/* Of "a" → "1" and "ab" → "2", whose trie is a node for each letter at the place of its parent's
+ * children XOR the letter, and a value at that of its own children XOR 0. */
+static void longest_rule_of_several(void **state)
+{
+    (void)state;
+    enum { UNITS = 512, ROOT = 256, OF_A = 128, OF_AB = 200 };
+    uint32_t unit[UNITS] = { 0 }, bytes = sizeof unit, at_a = ROOT ^ 'a', at_b = OF_A ^ 'b';
+    const uint32_t leaf = 1u << 8, value = 1u << 31;
+    char blob[4 + sizeof unit + 4];
+    struct oa_charsmap m;
+    size_t taken = 0;
+    unit[0] = ROOT << 10;
+    unit[at_a] = (at_a ^ OF_A) << 10 | leaf | 'a';
+    unit[at_b] = (at_b ^ OF_AB) << 10 | leaf | 'b';
+    unit[OF_A] = value | 0;
+    unit[OF_AB] = value | 2;
+    memcpy(blob, &bytes, 4);
+    memcpy(blob + 4, unit, sizeof unit);
+    memcpy(blob + 4 + sizeof unit, "1\0002", 4);
+    expect_ok(oa_charsmap_parse(context, "x", blob, sizeof blob, &m));
+    assert_string_equal(oa_charsmap_longest(&m, "abc", 3, &taken), "2");
+    assert_int_equal(taken, 2);
+    assert_string_equal(oa_charsmap_longest(&m, "acb", 3, &taken), "1");
+    assert_int_equal(taken, 1);
+    assert_null(oa_charsmap_longest(&m, "ba", 2, &taken));
+    oa_charsmap_free(&m);
+}
+
 /* A table whose trie leads to itself and out of itself, and pieces that overlap without end. */
 static void hostile_tables(void **state)
 {
@@ -575,6 +603,7 @@ int main(void)
         TEST(refused_files),
         TEST(characters_that_no_piece_has),
         TEST(unknown_costs_more_than_any_piece),
+        TEST(longest_rule_of_several),
         TEST(hostile_tables),
         TEST(damaged_models),
         TEST(models_that_are_refused),
