@@ -23,7 +23,7 @@ static enum oa_error open_translator(struct oa_server *s, const json_t *request,
                        "summarize or dialogue",
                        (*m)->name, (*m)->options->data_task);
     o = *(*m)->options;
-    OA_TRY(oa_request_integer(s->context, request, "beam", 1, 64, &o.decode_beam));
+    OA_TRY(oa_request_integer(s->context, request, "beam", 1, 256, &o.decode_beam));
     OA_TRY(oa_request_real(s->context, request, "length_penalty", 0, 10, &o.decode_length_penalty));
     OA_TRY(
         oa_request_integer(s->context, request, "max_tokens", 1, 1000000000, &o.decode_max_tokens));

@@ -84,6 +84,8 @@ for got, line in zip(post("/v1/translate", model="t", input=sources), open("tran
 for got, line in zip(post("/v1/translate", model="ids", input=["3 4 5", "10 11"], beam=2, max_tokens=2), open("translated")):
     want = json.loads(line)["hypotheses"][0]
     assert (got["text"], got["log_p"]) == (want["text"], want["log_p"]), (got, want)
+wide = post("/v1/translate", model="t", input="a b c", beam=256, max_tokens=3)
+assert wide[0]["log_p"] >= post("/v1/translate", model="t", input="a b c", beam=1, max_tokens=3)[0]["log_p"], wide
 with_end = [post("/v1/embeddings", model="ids", input=[i])[0]["embedding"] for i in ("3 4 5", [3, 4, 5, 0])]
 assert with_end[0] == with_end[1]
 
