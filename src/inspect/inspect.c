@@ -104,6 +104,8 @@ static void compare_head_with_fixed(void *argument, const char *attention, const
         for (long h = 0; of_shape(v, k->shape) && h < v->layer->shape.heads; h++) {
             struct oa_head_map m = map_of(v, h);
             oa_pause(k->what->context);
+            if (oa_status(k->what->context) != OA_OK)
+                return;
             double covered =
                 oa_view_group(v, h)->mechanism->weights ? oa_head_covered(&m, fixed) : 0;
             if (covered <= v->head[h].covered)
@@ -175,6 +177,7 @@ static enum oa_error weigh_heads(struct oa_inspection *what, struct oa_layer_vie
         struct oa_head_map m = map_of(v, h);
         v->head[h] = (struct oa_head_facts){ .covered = 0 };
         oa_pause(what->context);
+        OA_TRY(oa_status(what->context));
         for (long i = 0; i < v->in.queries; i++) {
             long *n = &v->visible[h * v->in.queries + i];
             *n = 0;

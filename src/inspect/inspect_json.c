@@ -45,6 +45,8 @@ static json_t *head_json(const struct oa_layer_view *v, long h)
     bool shown = g->mechanism->weights != NULL;
     struct oa_text own;
     oa_pause(v->layer->context);
+    if (oa_status(v->layer->context) != OA_OK)
+        return NULL;
     oa_text_init(&own, v->layer->context);
     oa_atom_print(g->atom, &own);
     json_t *o = json_pack("{s:I, s:o}", "head", (json_int_t)h, "attention", text_value(&own));

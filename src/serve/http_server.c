@@ -507,6 +507,19 @@ bool oa_exchange_is_gone(struct oa_exchange *x)
     return gone;
 }
 
+bool oa_exchange_is_abandoned(struct oa_exchange *x)
+{
+    char byte;
+    pthread_mutex_lock(&x->http->lock);
+    bool gone = x->gone;
+    if (!gone) {
+        ssize_t n = recv(x->client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        gone = n == 0 || (n < 0 && errno == ECONNRESET);
+    }
+    pthread_mutex_unlock(&x->http->lock);
+    return gone;
+}
+
 /* With the lock held. What there is no memory for is left out, and the connection then ends. */
 static void add_out(struct oa_exchange *x, const char *text, size_t length)
 {

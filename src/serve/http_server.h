@@ -48,6 +48,8 @@ void oa_exchange_visit_arguments(struct oa_exchange *x,
 const char *oa_exchange_body(const struct oa_exchange *x, size_t *length);
 double oa_exchange_seconds(const struct oa_exchange *x); /* since it was complete */
 bool oa_exchange_is_gone(struct oa_exchange *x);         /* the client has left a stream */
+/* The client of a whole answer has closed its side of the connection. */
+bool oa_exchange_is_abandoned(struct oa_exchange *x);
 /* Answers it. The exchange is then no longer the caller's. type: a literal. */
 void oa_exchange_answer(struct oa_exchange *x, int status, const char *type, const char *text,
                         size_t length);

@@ -32,11 +32,17 @@ static void pass_turn(struct oa_jobs *k, struct oa_job *to, struct oa_job *me)
     pthread_mutex_unlock(&k->lock);
 }
 
+/* The failure of a job whose client has left ends it within its turn, at whose end it is cleared.
+ */
 static void end_turn(void *argument)
 {
     struct oa_jobs *k = argument;
-    if (k->current)
-        pass_turn(k, NULL, k->current);
+    struct oa_job *j = k->current;
+    if (!j)
+        return;
+    pass_turn(k, NULL, j);
+    if (oa_exchange_is_abandoned(j->exchange))
+        oa_fail(k->server->context, OA_INTERRUPTED, "the client has left");
 }
 
 static void answer_job(struct oa_job *j)

@@ -155,6 +155,20 @@ assert all(answer[0] == 200 for name, answer in ended)
 order = [name for name, answer in ended]
 assert "short" not in order[-8:], f"short requests wait for long ones: {order}"
 
+# Nothing is computed for clients that have left: the next request waits for none of six.
+began = time.monotonic()
+post(*batches[0])
+alone_seconds = time.monotonic() - began
+for i in range(6):
+    data = json.dumps(batches[0][1]).encode()
+    with socket.create_connection((host, int(port))) as s:
+        s.sendall(b"POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+        time.sleep(0.02)
+began = time.monotonic()
+assert post(*batches[0])[0] == 200
+waited = time.monotonic() - began
+assert waited < 3 * alone_seconds + 0.5, f"{waited:.2f} s next to clients that left, {alone_seconds:.2f} s alone"
+
 # ---- bad clients
 
 
