@@ -6,6 +6,7 @@
 #include "base/json_write.h"
 #include "base/safetensors.h"
 #include "families/families.h"
+#include "families/generation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -401,6 +402,8 @@ static enum oa_error write_exported(const struct oa_model *m, const struct oa_to
     bool text = oa_tokenizer_kind_of(tok) != OA_TOKENIZER_IDS,
          own = x->family == &oa_family_orthant;
     OA_TRY(own ? oa_modeling_write(m, x, run, out) : write_config(c, m, x, out));
+    if (x->family->encoder_decoder)
+        OA_TRY(oa_hf_json_write(c, out, "generation_config.json", oa_generation_json(c, x, tok)));
     if (oa_tokenizer_kind_of(tok) == OA_TOKENIZER_MARIAN) {
         OA_TRY(oa_tokenizer_save_marian(c, tok, out));
         OA_TRY(

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * generation_config.json: how transformers writes with a model. What changes its outputs becomes
- * options decode.* of the run, or is reported as not followed. */
+ * options decode.* of the run, or is reported as not followed; these options become the file of a
+ * model that is exported. */
 #include "families/generation.h"
 
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "families/stop_text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct generation_config {
@@ -369,4 +372,40 @@ enum oa_error oa_generation_read(oa_context *c, const char *folder,
             : oa_fail(c, OA_FORMAT, "%s is no JSON object: fetch the file again", path);
     json_decref(root);
     return e;
+}
+
+/* ---- exporting ---- */
+
+json_t *oa_generation_json(oa_context *c, const struct oa_exported *x,
+                           const struct oa_tokenizer *tokenizer)
+{
+    const struct oa_options *o = x->options;
+    long most = o->decode_max_tokens ? o->decode_max_tokens : o->model_context;
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:I}", "decoder_start_token_id", (json_int_t)x->begin,
+                  "pad_token_id", (json_int_t)x->begin, "eos_token_id", (json_int_t)x->end,
+                  "max_length", (json_int_t)most + 1, "num_beams", (json_int_t)o->decode_beam);
+    if (o->decode_beam > 1) {
+        oa_json_set(c, root, "length_penalty", json_real(o->decode_length_penalty));
+        oa_json_set(c, root, "early_stopping",
+                    o->decode_optimal_stopping ? json_string("never") : json_true());
+    }
+    if (o->decode_force_end)
+        oa_json_set(c, root, "forced_eos_token_id", json_integer(x->end));
+    if (o->decode_first_token[0])
+        oa_json_set(c, root, "forced_bos_token_id",
+                    json_integer(oa_tokenizer_find(tokenizer, o->decode_first_token)));
+    if (o->decode_renormalise)
+        oa_json_set(c, root, "renormalize_logits", json_true());
+    json_t *ids = json_array();
+    char *end;
+    for (const char *at = o->decode_suppress; *at; at = end + (*end == ',')) {
+        oa_json_append(c, ids, json_integer(strtol(at, &end, 10)));
+        if (end == at)
+            break;
+    }
+    if (json_array_size(ids))
+        oa_json_set(c, root, "suppress_tokens", json_incref(ids));
+    json_decref(ids);
+    return root;
 }

@@ -8,6 +8,9 @@ copy() { # FOLDER OF A CASE
     cp -r "$golden/$1" model
     chmod -R u+w model
 }
+rules() { # RUN: its options decode.*
+    grep -o '"decode": {[^}]*}' "$1/config.json" | sed 's/"max_tokens": 0,/"max_tokens": 48,/' # as long as the context
+}
 expect_in() { # INPUT WORD...
     input=$1
     shift
@@ -25,6 +28,12 @@ for one in marian t5; do
             rm -rf run
             expect 0 import model --out run
             ! grep -q 'not followed' err || fail "$rule is not followed"
+            rules run >imported
+            rm -rf hf again
+            expect 0 export run --out hf
+            expect 0 import hf --out again
+            rules again >exported
+            same imported exported
             last=$rule
         }
         echo "$ids" >ids.txt
