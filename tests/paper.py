@@ -68,7 +68,7 @@ def recall_facts():
 
 
 def scattered_facts():
-    record, data = json.load(open(f"{records}/scattered/contest.json")), data_options("scattered")
+    record, data = json.load(open(f"{records}/scattered/comparison.json")), data_options("scattered")
     steps = f"{record['options']['train']['steps']:,} steps"
     return rows(record, False) + [
         f"with every seed ({accuracy(record, 'pattern(previous):1 | orthogonal:3')} %)",

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import orthant
 import torch
+from orthant._library import library
 from orthant.torch import Attention, attend
 
 torch.set_num_threads(1)
@@ -64,7 +65,7 @@ def main():
     p = layer.take_pass()
     with layer.context.lock:
         layer.forward_at(p, x.shape, x.ctypes.data, y.ctypes.data)
-    where, library = ctypes.c_void_p(y.ctypes.data), orthant._library.library
+    where = ctypes.c_void_p(y.ctypes.data)
 
     def whole():
         library.oa_attention_pass_forward(p.handle, p.reference, where)
