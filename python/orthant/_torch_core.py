@@ -23,13 +23,18 @@ def _core(process, spec, heads, key_heads, head_width, value_width, context, cau
                 cross=cross, dtype=_DTYPES[dtype], seed=seed, threads=threads, logit_cap=logit_cap)
 
 
-def core_of(q, k, v, spec, causal, context, cross, seed, threads, logit_cap):
-    """The core for tensors of these shapes."""
-    (_, heads, queries, width), (_, key_heads, keys, _) = q.shape, k.shape
-    return _core(os.getpid(), spec, heads, key_heads, width, v.shape[3],
+@functools.lru_cache(maxsize=64)
+def _core_of(process, q, k, v, dtype, spec, causal, context, cross, seed, threads, logit_cap):
+    (_, heads, queries, width), (_, key_heads, keys, _) = q, k
+    return _core(process, spec, heads, key_heads, width, v[3],
                  context or 1 << (max(queries, keys) - 1).bit_length(), causal,
-                 not causal and queries != keys if cross is None else cross, q.dtype, seed, threads,
+                 not causal and queries != keys if cross is None else cross, dtype, seed, threads,
                  logit_cap)
+
+
+def core_of(q, k, v, *form):
+    """The core for tensors of these shapes. form: as the parameters of _core_of after dtype."""
+    return _core_of(os.getpid(), q.shape, k.shape, v.shape, q.dtype, *form)
 
 
 def array_of(tensor):
@@ -83,28 +88,32 @@ class _Saved:
         self.core.release(self.p)
 
 
+@functools.lru_cache(maxsize=256)
+def _layout(shapes, strides):
+    """The shapes of q, k, v and o and the strides of the first three as Core.forward_at has them,
+    or None where these tensors are to be checked or copied."""
+    q, k, v = shapes
+    if not (k[:3] == v[:3] and q[::3] == k[::3] and strides[0][3] == strides[1][3] == strides[2][3]
+            == 1 and all(b or h or t for b, h, t, _ in strides)):
+        return None
+    turned = [(b, t, h, n) for b, h, t, n in (*shapes, (*q[:3], v[3]))]
+    return turned, [n for b, h, t, _ in strides for n in (b, t, h)]
+
+
 def _forward(q, k, v, lengths, names, weights, core, backward):
     """o, and the pass for _backward. weights: trained parameters of these names."""
-    strides, shapes = (q.stride(), k.stride(), v.stride()), (q.shape, k.shape, v.shape)
-    direct = (strides[0][3] == strides[1][3] == strides[2][3] == 1
-              and lengths is None and not (q.is_neg() or k.is_neg() or v.is_neg())
-              and all(b or h or t for b, h, t, _ in strides)
-              and shapes[1][:3] == shapes[2][:3] and shapes[0][::3] == shapes[1][::3])
-    if not direct:
-        with core.context.lock:
-            if names or core.parameters:
-                load_weights(core, names, weights)
-            o, p = core.forward(array_of(q), array_of(k), array_of(v), lengths, backward)
-        return tensor_of(o, q.dtype), _Saved(core, p, names)
-    shapes = [(b, t, h, n) for b, h, t, n in shapes]
-    shapes.append((*shapes[0][:3], shapes[2][3]))
-    o = torch.empty(shapes[3], dtype=q.dtype)
+    layout = _layout((q.shape, k.shape, v.shape), (q.stride(), k.stride(), v.stride()))
+    direct = layout and lengths is None and not (q.is_neg() or k.is_neg() or v.is_neg())
     with core.context.lock:
         if names or core.parameters:
             load_weights(core, names, weights)
-        p = core.take_pass()
+        if not direct:
+            o, p = core.forward(array_of(q), array_of(k), array_of(v), lengths, backward)
+            return tensor_of(o, q.dtype), _Saved(core, p, names)
+        shapes, strides = layout
+        o, p = torch.empty(shapes[3], dtype=q.dtype), core.take_pass()
         core.forward_at(p, shapes, (q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()),
-                        [n for b, h, t, _ in strides for n in (b, t, h)], None, backward)
+                        strides, None, backward)
     return o.transpose(1, 2), _Saved(core, p, names)
 
 
@@ -215,7 +224,7 @@ def _check(tensor, name, q):
 
 def scale_queries(q, scale):
     """Cores scale logits by 1/√width."""
-    factor = 1 if scale is None else scale * q.shape[3] ** 0.5
+    factor = scale * q.shape[3] ** 0.5
     return q if abs(factor - 1) <= 1e-12 else q * factor
 
 
@@ -233,9 +242,13 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
     names, as orthant.Core has them in `parameters`; most attentions have none. float32, float64;
     bfloat16 computes in it. Differentiable once. One operation for torch.compile and torch.export.
     """
-    for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
-        _check(tensor, name, q)
-    q = scale_queries(q, scale)
+    if not (type(q) is type(k) is type(v) is Tensor and q.dtype is k.dtype is v.dtype in _DTYPES
+            and q.is_cpu and k.is_cpu and v.is_cpu and q.dim() == k.dim() == v.dim() == 4
+            and q.layout is k.layout is v.layout is torch.strided):
+        for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
+            _check(tensor, name, q)
+    if scale is not None:
+        q = scale_queries(q, scale)
     form = spec, bool(causal), context, cross, seed, threads, logit_cap
     names, weights = ([], []) if not weights else ([*weights], [*weights.values()])
     backward = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad

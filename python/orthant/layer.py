@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """An attention layer on arrays of NumPy. orthant.torch has the one for models of PyTorch."""
-import collections
 import ctypes
 import os
 import threading
@@ -97,9 +96,6 @@ class Pass:
         self.reference = ctypes.byref(self.given)
 
 
-Place = collections.namedtuple("Place", "address shape")
-
-
 def is_of_plain_numbers(x):
     """Whether x is made of Python's own numbers, which have no type: they become the layer's."""
     if not isinstance(x, (list, tuple)):
@@ -145,7 +141,8 @@ class Layer:
         self._describe()
         for name in ("parameters", "frozen", "gradients"):  # no other arrays can be put there
             setattr(self, name, MappingProxyType(getattr(self, name)))
-        self.weights = [Place(a.ctypes.data, a.shape) for name, a in self.named_weights()]
+        self.addresses = [a.ctypes.data for _, a in self.named_weights()]
+        self.shapes = [a.shape for _, a in self.named_weights()]
 
     def _describe(self):
         weights = binding.oa_weights()

@@ -39,10 +39,9 @@ def _guest(form, dtype, process):
 
 
 def _is_home(layer, weights):
-    for (address, shape), tensor in zip(layer.weights, weights):
-        if tensor.data_ptr() != address or tensor.shape != shape or not tensor.is_contiguous():
-            return False
-    return layer.is_of_this_process()
+    return ([*map(Tensor.data_ptr, weights)] == layer.addresses
+            and [*map(Tensor.size, weights)] == layer.shapes
+            and all(map(Tensor.is_contiguous, weights)) and layer.is_of_this_process())
 
 
 def _layer_of(form, dtype, weights):
@@ -195,18 +194,19 @@ class Attention(nn.Module):
                               threads=threads)
         self._form = json.dumps(self.arguments)
         layer = self._home = _open(self._form, dtype)
-        _homes[self._form, layer.weights[0].address] = layer
+        _homes[self._form, layer.addresses[0]] = layer
         for name, array in layer.parameters.items():
             register_tensor(self, name, nn.Parameter(torch.from_numpy(array)))
         for name, array in layer.frozen.items():
             register_tensor(self, name, torch.from_numpy(array))
-        self._trained = [name.split(".") for name in layer.parameters]
-        self._frozen = [name.split(".") for name in layer.frozen]
+        self._trained = len(layer.parameters)
+        self._paths = [(tuple(folders), last) for *folders, last in
+                       (name.split(".") for name, _ in layer.named_weights())]
 
-    def _tensors(self, paths):
-        """What the modules have under these names now."""
+    def _weights(self):
+        """What the modules have under the names of the layer now."""
         found = []
-        for *folders, last in paths:
+        for folders, last in self._paths:
             module = self
             for folder in folders:
                 module = module._modules[folder]
@@ -228,22 +228,21 @@ class Attention(nn.Module):
             raise Error("%s is %s and the parameters are %s: convert one of them"
                         % (name, tensor.dtype, parameter.dtype))
 
-    def _weights(self):
-        return self._tensors(self._trained) + self._tensors(self._frozen)
-
     def forward(self, x: Tensor, memory: Optional[Tensor] = None, lengths: Any = None) -> Tensor:
         weights = self._weights()
         some = weights[0]
         if torch.is_autocast_enabled("cpu"):  # computed in the precision of the parameters
             x, memory = (t.to(some.dtype) if isinstance(t, Tensor) and t.is_floating_point() else t
                          for t in (x, memory))
-        self._check(x, "x", some)
+        if not (type(x) is Tensor and x.dtype is some.dtype and x.is_cpu and some.is_cpu
+                and x.layout is torch.strided):
+            self._check(x, "x", some)
         if memory is not None:
             self._check(memory, "memory", some)
         if torch.compiler.is_compiling() or torch.jit.is_tracing():
             if lengths is not None:
                 lengths = torch.as_tensor(lengths)
-            return _attention(x, memory, lengths, weights, len(self._trained), self._form)[0]
+            return _attention(x, memory, lengths, weights, self._trained, self._form)[0]
         if isinstance(lengths, Tensor):
             lengths = lengths.detach().cpu().numpy()
         if not torch.is_grad_enabled():
