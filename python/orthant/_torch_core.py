@@ -224,6 +224,8 @@ def _check(tensor, name, q):
 
 def scale_queries(q, scale):
     """Cores scale logits by 1/√width."""
+    if scale is None:
+        return q
     factor = scale * q.shape[3] ** 0.5
     return q if abs(factor - 1) <= 1e-12 else q * factor
 
@@ -247,8 +249,7 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
             and q.layout is k.layout is v.layout is torch.strided):
         for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
             _check(tensor, name, q)
-    if scale is not None:
-        q = scale_queries(q, scale)
+    q = scale_queries(q, scale)
     form = spec, bool(causal), context, cross, seed, threads, logit_cap
     names, weights = ([], []) if not weights else ([*weights], [*weights.values()])
     backward = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad

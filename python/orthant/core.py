@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _binding as binding
 from ._library import Error, as_array, fill_request, int32_array, library, text_bytes
-from .layer import Handle, shared_context
+from .layer import Handle, is_exact, shared_context
 
 _Strides = ctypes.c_long * 9  # of q, k and v, which follow each other in the struct
 _Lengths = ctypes.POINTER(ctypes.c_int32)
@@ -145,7 +145,7 @@ class Core:
         if x.dtype.kind not in "fiub":
             raise Error("%s is an array of %s and the core has the dtype %s; give one of real "
                         "numbers" % (name, x.dtype, self.dtype))
-        if not np.can_cast(x.dtype, self.dtype):
+        if not is_exact(x, self.dtype):
             raise Error("%s is %s, which the core would round to %s: convert it, or open the core "
                         "with another dtype than %s" % (name, x.dtype, self.dtype, self.dtype))
         return x

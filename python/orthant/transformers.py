@@ -12,6 +12,7 @@ from . import _binding as binding
 from ._library import Error
 from ._state_cache import StateCache
 from ._torch_core import attend, core_of, load_weights, register_tensor, scale_queries
+from .commands import explain
 from .core import Core
 
 __all__ = ["StateCache", "attach", "register"]
@@ -27,6 +28,7 @@ def register(spec: str, context: int = 0, seed: int = 1, threads: int = 0) -> st
     and caches stay those of the model. Attentions with trained parameters are refused at the first
     call, unless attach() gave them to the model.
     """
+    explain(spec)  # refuses what is no attention here, not at the first call
     name = "orthant:" + spec
     name += " context=%d" % context if context else ""
     name += " seed=%d" % seed if seed != 1 else ""

@@ -160,8 +160,11 @@ class TestCore(unittest.TestCase):
         o, p = core.forward(*single)
         with self.assertRaisesRegex(orthant.Error, "do is float64"):
             core.backward(p, o.astype(np.float64))
+        whole = np.round(5 * single[0])
+        np.testing.assert_array_equal(core(whole.astype(np.int64), *single[1:]),
+                                      core(whole, *single[1:]))
         with self.assertRaisesRegex(orthant.Error, "q is int64"):
-            core(single[0].astype(np.int64), *single[1:])
+            core(whole.astype(np.int64) + 2**24 + 1, *single[1:])
 
     def test_wrong_arrays_are_refused(self):
         q, k, v = drawn()

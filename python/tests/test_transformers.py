@@ -159,6 +159,10 @@ class TestModels(unittest.TestCase):
         self.assertNotEqual(orthant.transformers.register("cosformer", context=16),
                             orthant.transformers.register("cosformer", context=64))
 
+    def test_what_is_no_attention_is_not_registered(self):
+        with self.assertRaisesRegex(orthant.Error, 'unexpected "sofmax"'):
+            orthant.transformers.register("sofmax")
+
     def test_softcap_of_the_model(self):
         torch.manual_seed(0)
         config = transformers.Gemma2Config(**COMMON, num_key_value_heads=2, head_dim=8,

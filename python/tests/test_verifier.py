@@ -153,6 +153,17 @@ class Wrong(unittest.TestCase):
         self.assertEqual(self.expect("batch", spoiled, inputs="x"),
                          "row 5 of sequence 1 of 3 differs alone and in a batch")
 
+    def test_the_batch_has_as_many_sequences_as_asked(self):
+        sizes = set()
+
+        def last(x):
+            sizes.add(len(x))
+            return x * (1 + (len(x) == 5))
+
+        self.assertEqual(self.expect("batch", last, inputs="x", batch=5).split(" differs")[0][-4:],
+                         "of 5")
+        self.assertEqual(sizes, {1, 5})
+
     def test_padding_that_is_seen_when_it_is_large(self):
         def leaks(x, lengths=None):
             """Padding of the size of tokens changes the rows by less than the bound."""
