@@ -38,6 +38,8 @@ test  libopenmpi-dev MPI: several machines (cmake -DORTHANT_MPI=ON)
 test  openmpi-bin   starts ranks
 test  git           clones the commit into it
 test  python3-numpy the Python package
+test  python3-setuptools makes its wheel
+test  python3-wheel the same
 END
 }
 
