@@ -39,7 +39,7 @@ class Attention(keras.layers.Layer):
 
     spec, heads, context, causal, bias, seed, threads: as orthant.Layer; the width is that of x.
     dtype float32 or float64. mask [batch, tokens], as Embedding(mask_zero=True) gives it: true
-    where there is a token, padding at the end.
+    where there is a token, padding at the end; another mask is refused as a length of -1.
     """
 
     def __init__(self, spec: str, heads: int, context: int, causal: bool = False,
@@ -63,9 +63,15 @@ class Attention(keras.layers.Layer):
             variable.assign(np.array(array))
 
     def call(self, x: Any, mask: Any = None) -> Any:
-        lengths = None if mask is None else ops.sum(ops.cast(mask, "int32"), -1)
+        lengths = None if mask is None else self._lengths(ops.cast(mask, "int32"))
         weights = dict(zip(self._names, (v.value for v in self._own)))
         return self._function(weights, x, lengths=lengths)
+
+    def _lengths(self, mask):
+        """[batch]; −1, which the library refuses, where padding is not at the end."""
+        tokens = ops.sum(mask, -1)
+        whole = ops.all(mask[:, 1:] <= mask[:, :-1], -1)
+        return ops.where(whole, tokens, -1)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return input_shape

@@ -45,6 +45,9 @@ def check_backend():
                 mask = np.array([[1] * 6, [1] * 4 + [0] * 2], bool)
                 y = keras.ops.convert_to_numpy(layer(X, mask=mask))
                 self.assertTrue(np.array_equal(y, plain(X, lengths=[6, 4])))
+                for padding in ([0, 0, 1, 1, 1, 1], [1, 1, 0, 1, 1, 1]):
+                    with self.assertRaisesRegex(Exception, "length -1 of sequence 1"):
+                        np.asarray(layer(X, mask=np.array([[1] * 6, padding], bool)))
 
         def test_trains_and_is_saved(self):
             keras.utils.set_random_seed(1)
