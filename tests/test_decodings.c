@@ -41,8 +41,8 @@ static void fill_texts(struct rig *r)
     }
 }
 
-static void open_rig(struct rig *r, const char *attention, const char *norm, bool encoder,
-                     enum oa_precision p, int threads)
+static void open_rig_of(struct rig *r, const char *attention, const char *norm, bool encoder,
+                        long context, enum oa_precision p, int threads)
 {
     struct oa_options o;
     struct oa_model_form form = oa_language_model_form(VOCABULARY);
@@ -57,7 +57,7 @@ static void open_rig(struct rig *r, const char *attention, const char *norm, boo
         o.model_position = (enum oa_position)oa_option_choice("model.position", "rotary");
     o.model_width = 64;
     o.model_heads = 4;
-    o.model_context = STEPS;
+    o.model_context = context;
     o.model_source_context = encoder ? SOURCE : 0;
     o.model_bias = true;
     o.model_scale_embedding = true;
@@ -65,6 +65,12 @@ static void open_rig(struct rig *r, const char *attention, const char *norm, boo
     oa_model_open(r->device, &o, &form, false, &r->model);
     assert_ok(r->c, attention);
     fill_texts(r);
+}
+
+static void open_rig(struct rig *r, const char *attention, const char *norm, bool encoder,
+                     enum oa_precision p, int threads)
+{
+    open_rig_of(r, attention, norm, encoder, STEPS, p, threads);
 }
 
 static void close_rig(struct rig *r)
@@ -467,49 +473,80 @@ static void models_that_cannot_decode_are_refused(void **state)
 
 /* ---- sequences of any length ---- */
 
-static void read_alone(struct rig *r, int row, int prompt, float *logits)
+enum { MORE = 3, TEXT = OA_DECODING_TOGETHER + MORE };
+static const long prompts[ROWS] = { 1, 2, 5, 8, 13, 21, 31, OA_DECODING_TOGETHER };
+
+/* Of a text: the logits after each of its tokens; those that nothing gave are 0. */
+struct text_logits {
+    float row[TEXT][VOCABULARY];
+};
+
+static void keep_row(void *argument, long position, const double *logits)
+{
+    struct text_logits *x = argument;
+    for (long i = 0; i < VOCABULARY; i++)
+        x->row[position][i] = (float)logits[i];
+}
+
+/* The next piece of a text: its prompt, all of whose tokens have a reader in every second one, then
+ * a token. */
+static struct oa_decoding_piece next_piece(struct oa_decoding *d, int row, const int32_t *ids,
+                                           struct text_logits *out,
+                                           const struct oa_logits_visitor *visitor)
+{
+    long first = d->tokens, count = first ? 1 : prompts[row];
+    return (struct oa_decoding_piece){ d, ids + first, count, out->row[first + count - 1],
+                                       row % 2 && !first ? visitor : NULL };
+}
+
+static void read_alone(struct rig *r, int row, const int32_t *ids, struct text_logits *out)
 {
     struct oa_decoding a;
+    const struct oa_logits_visitor visitor = { keep_row, out, 1 };
     assert_int_equal(oa_decoding_open(r->model, &a), OA_OK);
-    oa_decoding_read(&a, r->tokens[row], prompt, NULL);
-    for (int t = prompt; t < STEPS; t++)
-        oa_decoding_read(&a, &r->tokens[row][t], 1, logits + t * VOCABULARY);
-    assert_ok(r->c, "alone");
+    while (a.tokens < prompts[row] + MORE) {
+        const struct oa_decoding_piece p = next_piece(&a, row, ids, out, &visitor);
+        oa_decoding_read_chunk(&a, p.ids, p.count, p.logits, p.visitor);
+        assert_ok(r->c, "alone");
+    }
     oa_decoding_close(&a);
 }
 
-/* Row i has a prompt of 1 + i % 3 tokens and comes at step i / 2; all end when their text does. */
-static void check_ragged(struct rig *r, const char *name)
+/* Text i comes at step i / 2, with its prompt, while others have tokens read. */
+static void check_pieces(struct rig *r, const char *name)
 {
-    static float alone[ROWS][STEPS * VOCABULARY], some[ROWS * VOCABULARY];
-    struct oa_decoding d[ROWS], *there[ROWS];
-    int32_t ids[ROWS];
+    static struct text_logits alone[ROWS], together[ROWS];
+    static int32_t ids[ROWS][TEXT];
+    struct oa_logits_visitor visitor[ROWS];
+    struct oa_decoding d[ROWS];
     oa_tape t;
     oa_tape_init(&t, r->device);
+    memset(alone, 0, sizeof alone);
+    memset(together, 0, sizeof together);
     for (int i = 0; i < ROWS; i++) {
-        read_alone(r, i, 1 + i % 3, alone[i]);
+        for (int k = 0; k < TEXT; k++)
+            ids[i][k] = (int32_t)((i * 7919 + k * 104729 + 5) % VOCABULARY);
+        read_alone(r, i, ids[i], &alone[i]);
+        visitor[i] = (struct oa_logits_visitor){ keep_row, &together[i], 1 };
         assert_int_equal(oa_decoding_open(r->model, &d[i]), OA_OK);
-        oa_decoding_read(&d[i], r->tokens[i], 1 + i % 3, NULL);
     }
-    for (int step = 0; step < STEPS + ROWS / 2; step++) {
-        int rows = 0, row[ROWS];
+    for (int step = 0; step < 1 + MORE + ROWS / 2; step++) {
+        struct oa_decoding_piece piece[ROWS];
+        int pieces = 0;
         for (int i = 0; i < ROWS; i++)
-            if (step >= i / 2 && d[i].tokens < STEPS) {
-                row[rows] = i;
-                there[rows] = &d[i];
-                ids[rows++] = r->tokens[i][d[i].tokens];
-            }
-        if (rows)
-            oa_decodings_read(&t, there, rows, ids, some);
+            if (step >= i / 2 && d[i].tokens < prompts[i] + MORE)
+                piece[pieces++] = next_piece(&d[i], i, ids[i], &together[i], &visitor[i]);
+        if (pieces)
+            oa_decodings_read(&t, piece, pieces);
         assert_ok(r->c, name);
-        for (int k = 0; k < rows; k++)
-            if (memcmp(some + k * VOCABULARY, alone[row[k]] + (there[k]->tokens - 1) * VOCABULARY,
-                       VOCABULARY * sizeof *some) != 0)
-                fail_msg("%s: row %d, token %ld of %d rows has other bits than alone", name, row[k],
-                         there[k]->tokens, rows);
     }
-    for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < ROWS; i++) {
+        assert_int_equal(d[i].tokens, prompts[i] + MORE);
+        for (long k = 0; k < prompts[i] + MORE; k++)
+            if (memcmp(alone[i].row[k], together[i].row[k], sizeof alone[i].row[k]) != 0)
+                fail_msg("%s: text %d has other bits after token %ld than alone", name, i, k);
         oa_decoding_close(&d[i]);
+    }
     oa_tape_free(&t);
 }
 
@@ -533,9 +570,9 @@ static void sequences_of_any_length_have_the_bits_of_one_alone(void **state)
                                          "softmax(relative=alibi)" };
     (void)state;
     for (size_t i = 0; i < 3 * sizeof texts / sizeof *texts; i++) {
-        open_rig(&r, texts[i / 3], i / 3 % 2 ? "post" : "pre", false,
-                 i % 3 ? OA_PRECISION_F32 : OA_PRECISION_BF16, 1 + (int)(i % 2));
-        check_ragged(&r, texts[i / 3]);
+        open_rig_of(&r, texts[i / 3], i / 3 % 2 ? "post" : "pre", false, TEXT,
+                    i % 3 ? OA_PRECISION_F32 : OA_PRECISION_BF16, 1 + (int)(i % 2));
+        check_pieces(&r, texts[i / 3]);
         close_rig(&r);
     }
 }

@@ -60,13 +60,14 @@ struct oa_group {
 /* A sequence of a decoding batch. */
 struct oa_layer_row {
     struct oa_state *state; /* one for each group of the layer */
+    long first, queries;    /* its rows of x */
     long keys;              /* cross-attention: rows of its memory */
     oa_tensor *memory;      /* cross-attention, first call: [keys, D]; NULL later */
 };
 /* Projections of a decoding batch, computed for all sequences when the first one needs them. */
 struct oa_shared_rows {
     oa_tensor *x;        /* of all sequences */
-    long sequence;       /* the current one */
+    long row;            /* the first one of the current sequence */
     long invariant_rows; /* of products over all (oa_gemm) */
     struct oa_shared_projection *first;
 };
@@ -95,9 +96,10 @@ struct oa_layer_input {
     double dropout;          /* of attention weights */
     struct oa_state *state;  /* decoding: of each group of the layer (oa_layer_state_open); NULL:
                                 whole    sequences */
-    /* [B] decoding batch of sequences, or NULL. In cross-attention they have equal lengths,
-     * `memory` is NULL, as each row has its own, and rows may share a state after the first call
-     * (unless oa_layer_state_follows_queries). */
+    /* [B] decoding batch of sequences, or NULL: x is their rows, `queries` and `keys` have no
+     * meaning. In cross-attention they have equal lengths, `memory` is NULL, as each row has its
+     * own, and rows may share a state after the first call (unless oa_layer_state_follows_queries).
+     */
     const struct oa_layer_row *rows;
     /* For one sequence of such a batch: the shared projections, or NULL. */
     struct oa_shared_rows *shared;

@@ -25,8 +25,8 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size);
 void oa_value_parameters(struct oa_group *g); /* value.weight and its bias */
 /* Whether keys come from the memory (NULL if decoding has read it) instead of x. */
 bool oa_keys_from_memory(const struct oa_group *g, const struct oa_layer_input *in);
-/* View of the `count` rows of sequence number `sequence`; NULL for NULL. */
-oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count);
+/* View of `count` rows of x; NULL for NULL. */
+oa_tensor *oa_rows_from(oa_tape *t, const oa_tensor *x, long first, long count);
 oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in);
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in);
 long oa_group_length(const struct oa_group *g); /* N of its tables */

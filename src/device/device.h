@@ -137,6 +137,7 @@ static inline void oa_real_set(const struct oa_device *d, void *host, long i, do
 double oa_real_read(struct oa_device *d, const void *x, long i);
 void oa_real_write(struct oa_device *d, void *x, long i, double value);
 void oa_reals_read(struct oa_device *d, long n, const void *x, double *out);
+void oa_reals_read_floats(struct oa_device *d, long n, const void *x, float *out);
 void oa_reals_write(struct oa_device *d, long n, const double *values, void *x);
 void oa_acts_read(struct oa_device *d, long n, const void *act, double *out);
 void oa_acts_write(struct oa_device *d, long n, const double *values, void *act);

@@ -2,6 +2,8 @@
  * A device's memory seen from the host: arenas of it, views of it, single numbers. */
 #include "device/device.h"
 
+#include <string.h>
+
 /* ---- arenas ---- */
 
 static void *device_allocate(void *owner, size_t bytes)
@@ -100,6 +102,17 @@ void oa_reals_read(struct oa_device *d, long n, const void *x, double *out)
     const void *host = oa_view_open(&v, d, x, reals_size(d, n), OA_VIEW_READ);
     for (long i = 0; host && i < n; i++)
         out[i] = oa_real_get(d, host, i);
+    oa_view_close(&v);
+}
+
+void oa_reals_read_floats(struct oa_device *d, long n, const void *x, float *out)
+{
+    struct oa_view v;
+    const void *host = oa_view_open(&v, d, x, reals_size(d, n), OA_VIEW_READ);
+    if (host && d->numbers.real == OA_F32)
+        memcpy(out, host, (size_t)n * sizeof *out);
+    for (long i = 0; host && d->numbers.real != OA_F32 && i < n; i++)
+        out[i] = (float)oa_real_get(d, host, i);
     oa_view_close(&v);
 }
 

@@ -6,8 +6,6 @@
  * and its output is a function of the text alone. */
 #include "model/source.h"
 
-#include <string.h>
-
 enum oa_error oa_model_check_decoding(const struct oa_model *m)
 {
     if (!m->form.decoder || m->form.output != OA_OUTPUT_TOKENS)
@@ -77,20 +75,12 @@ size_t oa_decoding_bytes(const struct oa_decoding *s)
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
                                  long first, long rows, float *logits, double *sums)
 {
-    long count = rows * m->vocabulary;
     hidden = oa_model_head(t, m, hidden);
     const void *made = hidden ? oa_model_logits(t, m, hidden, first, rows) : NULL;
-    struct oa_view v;
     OA_TRY(oa_status(m->context));
     if (sums)
         m->device->ops->log_sums(m->device, rows, m->vocabulary, made, sums);
-    const void *host = oa_view_open(&v, m->device, made,
-                                    (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
-    if (host && m->device->numbers.real == OA_F32)
-        memcpy(logits, host, (size_t)count * sizeof *logits);
-    for (long i = 0; host && m->device->numbers.real != OA_F32 && i < count; i++)
-        logits[i] = (float)oa_real_get(m->device, host, i);
-    oa_view_close(&v);
+    oa_reals_read_floats(m->device, rows * m->vocabulary, made, logits);
     return oa_status(m->context);
 }
 
@@ -98,6 +88,8 @@ enum oa_error oa_decoding_read_chunk(struct oa_decoding *s, const int32_t *ids, 
                                      float *logits, const struct oa_logits_visitor *visitor)
 {
     oa_tape *t = s->shared ? s->shared : &s->tape;
+    if (n <= OA_DECODING_TOGETHER && !s->model->form.encoder)
+        return oa_decodings_read(t, &(struct oa_decoding_piece){ s, ids, n, logits, visitor }, 1);
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
     struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
     struct oa_memory memory = { .length = (long)s->source.ids.count };

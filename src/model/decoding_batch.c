@@ -49,6 +49,7 @@ static void batch_set_views(struct oa_decoding_batch *r)
     for (int i = 0; i < r->rows; i++)
         r->row[i] = (struct oa_stack_state){ .self = r->slot[r->self[i]].self,
                                              .cross = r->slot[r->cross[i]].cross,
+                                             .queries = 1,
                                              .memory_length = r->source_length[r->cross[i]] };
 }
 

@@ -44,31 +44,41 @@ static const int32_t *no_segments(oa_tape *t, long tokens)
     return out;
 }
 
-/* Token b of a decoding batch has the position at which its sequence ends. */
+static long count_tokens(const struct oa_sequences *in, const struct oa_stack_state *rows)
+{
+    long sum = 0;
+    for (long b = 0; rows && b < in->rows; b++)
+        sum += rows[b].queries;
+    return rows ? sum : in->rows * in->length;
+}
+
+/* Tokens of a decoding batch have the positions at which their sequences end. */
 static oa_tensor *embed_at_ends(oa_tape *t, const struct oa_sequences *in, const int32_t *segments,
                                 const struct oa_embedding_tables *tables,
                                 const struct oa_stack_state *state)
 {
     long width = tables->table->dim[1];
     struct oa_device *d = t->device;
-    oa_tensor *all = oa_tensor_new(t, in->rows, width);
-    for (long b = 0; all && b < in->rows; b++) {
-        const oa_tensor *x = oa_embed(t, in->ids + b, segments ? segments + b : NULL, 1, 1,
+    oa_tensor *all = oa_tensor_new(t, count_tokens(in, state), width);
+    for (long b = 0, at = 0; all && b < in->rows; at += state[b++].queries) {
+        long n = state[b].queries;
+        const oa_tensor *x = oa_embed(t, in->ids + at, segments ? segments + at : NULL, n, n,
                                       state[b].self[0]->tokens, tables, 0);
         if (!x)
             return NULL;
-        d->ops->select_rows(d, 1, width, 1, NULL, x->data, x->ld,
-                            oa_act_at(d, all->data, b * all->ld), all->ld);
+        d->ops->select_rows(d, n, width, n, NULL, x->data, x->ld,
+                            oa_act_at(d, all->data, at * all->ld), all->ld);
     }
     return all;
 }
 
-static bool ends_differ(const struct oa_stack_state *state, long rows)
+/* A token each, at the same position. */
+static bool ends_are_one(const struct oa_stack_state *state, long rows)
 {
-    for (long b = 1; b < rows; b++)
-        if (state[b].self[0]->tokens != state[0].self[0]->tokens)
-            return true;
-    return false;
+    for (long b = 0; b < rows; b++)
+        if (state[b].queries != 1 || state[b].self[0]->tokens != state[0].self[0]->tokens)
+            return false;
+    return true;
 }
 
 static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
@@ -78,17 +88,18 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
 {
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
-    long first = state ? state->self[0]->tokens : 0, tokens = in->rows * in->length;
+    long first = state ? state->self[0]->tokens : 0,
+         tokens = count_tokens(in, batched ? state : NULL);
     const int32_t *segments = !s->segment                              ? NULL
                               : in->segments && s->segment->dim[0] > 1 ? in->segments
                                                                        : no_segments(t, tokens);
     oa_tape_at(t, NULL, "embedding", -1);
     struct oa_embedding_tables tables = { s->embedding, p->table, s->segment,
                                           oa_embedding_factor(o), embed_patches(t, s, in) };
-    oa_tensor *embedded =
-        batched && p->table && ends_differ(state, in->rows)
-            ? embed_at_ends(t, in, segments, &tables, state)
-            : oa_embed(t, in->ids, segments, tokens, in->length, first, &tables, o->model_dropout);
+    oa_tensor *embedded = batched && p->table && !ends_are_one(state, in->rows)
+                              ? embed_at_ends(t, in, segments, &tables, state)
+                              : oa_embed(t, in->ids, segments, tokens, batched ? 1 : in->length,
+                                         first, &tables, o->model_dropout);
     struct oa_stack_input x = { .x = embedded,
                                 .memory = memory ? memory->x : NULL,
                                 .batch = in->rows,
@@ -126,7 +137,7 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
 {
     struct embedded_stack s = { oa_model_stack(m), &m->positions, m->embedding, m->segment,
                                 m->patch };
-    t->invariant_rows = in->rows > 1 ? 1 : 0;
+    t->invariant_rows = count_tokens(in, rows) > 1 ? 1 : 0;
     oa_tensor *hidden = forward_stack(t, m, &s, in, NULL, rows, true);
     t->invariant_rows = 0;
     return hidden;

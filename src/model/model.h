@@ -150,9 +150,10 @@ oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_seque
  * decoding state of a single row; NULL: whole sequences. */
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state);
-/* The same for a decoding batch of one token a row: rows [in->rows] have the states and, at the
- * first call, the memories; without memories sequences may have different lengths. Batch invariant:
- * a row has the same bits as alone. */
+/* The same for a decoding batch: rows [in->rows] have the states, the numbers of tokens, whose ids
+ * are one after the other (in->length has no meaning), and, at the first call, the memories;
+ * without memories sequences may have different lengths. Batch invariant: a sequence has the same
+ * bits as alone. */
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                 const struct oa_stack_state *rows);
 /* The last hidden states, or pooled rows of them, as the output layer reads them: times the factor
@@ -236,7 +237,10 @@ struct oa_source {
     struct oa_ids ids, words; /* words: word numbers of all ids, or empty */
 };
 
-enum { OA_DECODING_CHUNK = 128 }; /* tokens that oa_decoding_read reads in a forward pass */
+enum {
+    OA_DECODING_CHUNK = 128,  /* tokens that oa_decoding_read reads in a forward pass */
+    OA_DECODING_TOGETHER = 32 /* most that are read with those of others */
+};
 struct oa_decoding {
     struct oa_model *model; /* borrowed; must outlive this */
     struct oa_stack_state state;
@@ -278,11 +282,16 @@ enum oa_error oa_decoding_most_bytes(const struct oa_model *m, size_t *out);
 enum oa_error oa_decoding_continue(struct oa_decoding *r, const int32_t *ids, long n,
                                    float *logits);
 
-/* A token to each of several decodings of a model, of any lengths, without sources: ids [rows];
- * logits [rows, vocabulary] of the next tokens. A decoding has the bits that it has alone. t: of
- * this call. */
-enum oa_error oa_decodings_read(oa_tape *t, struct oa_decoding *const *decoding, int rows,
-                                const int32_t *ids, float *logits);
+/* A part of a chunk, or a token, for each of several decodings of a model, of any lengths, without
+ * sources, in one pass. Each has the bits that oa_decoding_read_chunk gives it. t: of this call. */
+struct oa_decoding_piece {
+    struct oa_decoding *decoding;
+    const int32_t *ids;
+    long count;    /* of ids: 1 to OA_DECODING_TOGETHER */
+    float *logits; /* [vocabulary] of the token after the last one, or NULL */
+    const struct oa_logits_visitor *visitor; /* to the logits after each token, or NULL */
+};
+enum oa_error oa_decodings_read(oa_tape *t, const struct oa_decoding_piece *piece, int pieces);
 
 /* ---- batched decoding (decoding_batch.c): beams, or several sentences ---- */
 

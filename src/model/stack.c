@@ -226,10 +226,10 @@ static const struct oa_layer_row *stack_layer_rows(oa_tape *t, const struct oa_s
                                                    int layer, bool cross)
 {
     struct oa_layer_row *r = in->rows ? oa_tape_take_host(t, (size_t)in->batch * sizeof *r) : NULL;
-    for (long b = 0; r && b < in->batch; b++)
-        r[b] =
-            (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],
-                                   in->rows[b].memory_length, cross ? in->rows[b].memory : NULL };
+    for (long b = 0, first = 0; r && b < in->batch; first += in->rows[b++].queries)
+        r[b] = (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],
+                                      first, in->rows[b].queries, in->rows[b].memory_length,
+                                      cross ? in->rows[b].memory : NULL };
     return r;
 }
 

@@ -68,6 +68,7 @@ void oa_stack_close(struct oa_stack *s);
 /* Decoding states of the layers of a stack; cross: NULL without a memory. */
 struct oa_stack_state {
     struct oa_state **self, **cross; /* [layers] */
+    long queries;                    /* decoding batches: tokens of this sequence in a call */
     long memory_length;              /* decoding batches: length of this sequence's memory */
     oa_tensor *memory;               /* decoding batches: the memory at the first call, then NULL */
 };
@@ -80,7 +81,8 @@ struct oa_attention_hook {
 };
 
 struct oa_stack_input {
-    oa_tensor *x;                  /* [B·T, D]; wants a gradient when the tape records */
+    oa_tensor *x;                  /* [B·T, D]; wants a gradient when the tape records. With `rows`
+                                      their tokens, which T does not count */
     oa_tensor *memory;             /* [B·S, D], or NULL */
     long batch, length;            /* B, T */
     long memory_length;            /* S */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WAITING = 8 }; /* sequences of a request that wait for a slot before more prompts begin */
+enum { WAITING = 32 }; /* sequences of a request that wait for a slot before more prompts begin */
 
 /* ---- beginning and ending ---- */
 

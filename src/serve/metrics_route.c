@@ -51,7 +51,7 @@ void oa_answer_metrics(struct oa_server *s, struct oa_exchange *x, json_t *reque
                    k->completion_tokens);
     add_prometheus(&t, "sequences_running", "gauge", "sequences that have a slot", running);
     add_prometheus(&t, "sequences_waiting", "gauge", "sequences that wait for a slot", waiting);
-    add_prometheus(&t, "decoding_steps_total", "counter", "passes that gave every sequence a token",
+    add_prometheus(&t, "decoding_steps_total", "counter", "passes over all sequences of a model",
                    s->slots.steps);
     add_prometheus(&t, "decoding_rows_total", "counter", "sequences of these passes, added up",
                    s->slots.rows);

@@ -86,7 +86,7 @@ static enum oa_error open_slot(struct oa_slot *slot, struct oa_served_model *m)
 
 static enum oa_error begin_slot(struct oa_slots *s, struct oa_slot *slot, struct oa_choice *choice)
 {
-    slot->read = 0;
+    slot->read = slot->next = 0;
     OA_TRY(open_slot(slot, choice->of->request.model));
     oa_choice_use_sampler(choice, slot->sampler);
     if (slot->model->decodes)
@@ -103,18 +103,26 @@ static bool is_reading(const struct oa_slot *slot)
     return slot->choice && slot->read < oa_choice_reads(slot->choice);
 }
 
-/* -1: it waits, as a sequence of the request reads its prompt. */
-static int running_of(const struct oa_slots *s, const struct oa_completion *of)
+/* Whether reading its prompt is for this choice alone: another of its request may read at the same
+ * time. Longer prompts may go on from what that one stores. */
+static bool reads_for_itself(const struct oa_choice *c)
+{
+    const struct oa_completion_request *r = &c->of->request;
+    return oa_choice_reads(c) <= OA_DECODING_CHUNK &&
+           (oa_choice_scores_prompt(c) || !r->echo || r->tops < 0);
+}
+
+/* Sequences of its request that have a slot; -1: it waits, as one of them reads its prompt. */
+static int running_with(const struct oa_slots *s, const struct oa_choice *c)
 {
     int running = 0;
-    for (int i = 0; i < s->count; i++) {
-        if (!s->slot[i].choice || s->slot[i].choice->of != of)
-            continue;
-        if (is_reading(&s->slot[i]))
-            return -1;
-        running++;
-    }
-    return running;
+    bool reading = false;
+    for (int i = 0; i < s->count; i++)
+        if (s->slot[i].choice && s->slot[i].choice->of == c->of) {
+            reading |= is_reading(&s->slot[i]);
+            running++;
+        }
+    return reading && !reads_for_itself(c) ? -1 : running;
 }
 
 /* Of the request that has the fewest slots, the oldest on a tie: one that asks for much does not
@@ -125,7 +133,7 @@ static struct oa_choice *next_waiting(const struct oa_slots *s)
     const struct oa_completion *before = NULL;
     int fewest = s->count + 1;
     for (struct oa_choice *c = s->first; c; c = c->next) {
-        int running = c->of == before ? -1 : running_of(s, c->of);
+        int running = c->of == before ? -1 : running_with(s, c);
         before = c->of;
         if (running >= 0 && running < fewest) {
             fewest = running;
@@ -250,42 +258,110 @@ static long read_prompt(struct oa_slots *s, struct oa_slot *slot)
     return n;
 }
 
-/* The slot whose turn it is to read its prompt; NULL: none. */
+/* The slot whose turn it is to read its prompt, of those that do not wait for the next pass; NULL:
+ * none. */
 static struct oa_slot *next_reading(struct oa_slots *s)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_slot *slot = &s->slot[s->turn];
         s->turn = (s->turn + 1) % s->count;
-        if (is_reading(slot))
+        if (is_reading(slot) && !slot->next)
             return slot;
     }
     return NULL;
 }
 
+static void read_prompts(struct oa_slots *s, bool *did)
+{
+    struct oa_slot *slot;
+    for (long tokens = 0; tokens < OA_DECODING_CHUNK && (slot = next_reading(s));) {
+        long rest = oa_choice_reads(slot->choice) - slot->read;
+        if (slot->model->decodes && rest <= OA_DECODING_TOGETHER) {
+            tokens += slot->next = rest;
+            continue;
+        }
+        tokens += read_prompt(s, slot);
+        fill_slots(s);
+        *did = true;
+    }
+}
+
 /* ---- a step ---- */
 
-/* A token of every sequence of a model that has read its prompt. */
-static bool step_model(struct oa_slots *s, struct oa_served_model *m)
+/* A pass over sequences of a model. */
+struct slots_pass {
+    struct oa_slot *slot[OA_MOST_SEQUENCES];
+    struct oa_decoding_piece piece[OA_MOST_SEQUENCES];
+    struct oa_logits_visitor visitor[OA_MOST_SEQUENCES];
+    int pieces;
+};
+
+static void score_next(void *argument, long position, const double *logits)
+{
+    struct oa_choice *c = argument;
+    if (position + 1 < (long)c->prompt->count)
+        (void)oa_token_scores_add(c, c->prompt->id[position + 1], logits);
+}
+
+/* The last part of its prompt, or the token that was drawn. logits: room for those of the next
+ * token. */
+static void add_to_pass(struct slots_pass *p, struct oa_slot *slot, float *logits)
+{
+    struct oa_choice *c = slot->choice;
+    struct oa_logits_visitor *visitor = &p->visitor[p->pieces];
+    struct oa_decoding_piece *piece = &p->piece[p->pieces];
+    *visitor = (struct oa_logits_visitor){ score_next, c, slot->read };
+    *piece = (struct oa_decoding_piece){ &slot->decoding, &c->token, 1, logits, NULL };
+    if (slot->next) {
+        piece->ids = c->prompt->id + slot->read;
+        piece->count = slot->next;
+        piece->logits = c->of->request.max_tokens > 0 ? logits : NULL;
+        piece->visitor = oa_choice_scores_prompt(c) ? visitor : NULL;
+    }
+    p->slot[p->pieces++] = slot;
+}
+
+/* Prompts that were read end, and all that have logits get a token. */
+static void take_pass(struct oa_slots *s, const struct slots_pass *p)
 {
     struct oa_slot *row[OA_MOST_SEQUENCES];
-    struct oa_decoding *decoding[OA_MOST_SEQUENCES];
-    int32_t ids[OA_MOST_SEQUENCES];
     int rows = 0;
-    for (int i = 0; i < s->count; i++)
-        if (s->slot[i].choice && s->slot[i].model == m && !is_reading(&s->slot[i])) {
-            row[rows] = &s->slot[i];
-            decoding[rows] = &s->slot[i].decoding;
-            ids[rows++] = s->slot[i].choice->token;
-        }
-    if (!rows)
+    for (int i = 0; i < p->pieces; i++) {
+        struct oa_slot *slot = p->slot[i];
+        bool ended = slot->next && oa_choice_end_prompt(slot->choice);
+        slot->read += slot->next;
+        slot->next = 0;
+        if (ended)
+            slot->choice = NULL;
+        else
+            row[rows++] = slot;
+    }
+    if (rows)
+        give_logits(s, row, rows);
+}
+
+/* A token of every sequence of a model that has read its prompt, or reads the rest of it now. */
+static bool step_model(struct oa_slots *s, struct oa_served_model *m)
+{
+    struct slots_pass p = { .pieces = 0 };
+    float *logits = s->logits;
+    for (int i = 0; i < s->count; i++) {
+        struct oa_slot *slot = &s->slot[i];
+        if (!slot->choice || slot->model != m || (is_reading(slot) && !slot->next))
+            continue;
+        add_to_pass(&p, slot, logits);
+        if (p.piece[p.pieces - 1].logits)
+            logits += m->model->vocabulary;
+    }
+    if (!p.pieces)
         return false;
     s->steps++;
-    s->rows += rows;
-    enum oa_error e = oa_decodings_read(&m->steps, decoding, rows, ids, s->logits);
+    s->rows += p.pieces;
+    enum oa_error e = oa_decodings_read(&m->steps, p.piece, p.pieces);
     if (e == OA_OK)
-        give_logits(s, row, rows);
-    for (int i = 0; i < rows && e != OA_OK; i++)
-        fail_slot(row[i]);
+        take_pass(s, &p);
+    for (int i = 0; i < p.pieces && e != OA_OK; i++)
+        fail_slot(p.slot[i]);
     oa_clear_error(s->context);
     return true;
 }
@@ -301,12 +377,8 @@ static bool is_first_of_its_model(const struct oa_slots *s, int i)
 bool oa_slots_step(struct oa_slots *s)
 {
     bool did = false;
-    struct oa_slot *slot;
     fill_slots(s);
-    for (long tokens = 0; tokens < OA_DECODING_CHUNK && (slot = next_reading(s)); fill_slots(s)) {
-        tokens += read_prompt(s, slot);
-        did = true;
-    }
+    read_prompts(s, &did);
     for (int i = 0; i < s->count; i++)
         if (is_first_of_its_model(s, i))
             did |= step_model(s, s->slot[i].model);

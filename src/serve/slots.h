@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Slots: the sequences that are decoded at the same time, each with the caches of its own. In a
- * step those that still read their prompt take turns until OA_DECODING_CHUNK tokens are read, one
- * of each request at a time, and all others of a model get a token each in one pass
- * (oa_decodings_read). A prompt is read alone, in chunks that begin at multiples of their length,
- * or from a stored beginning of it on (prefixes.h), so a sequence is computed as it is alone. A
- * model that cannot decode token by token reads its prompt in one pass. */
+ * step those that still read their prompt take turns until OA_DECODING_CHUNK tokens are read, and
+ * all others of a model get a token each. A prompt is read in chunks that begin at multiples of
+ * their length, or from a stored beginning of it on (prefixes.h). Chunks of at most
+ * OA_DECODING_TOGETHER tokens are read in the pass that gives the others their tokens
+ * (oa_decodings_read), longer ones alone, so a sequence is computed as it is alone. A model that
+ * cannot decode token by token reads its prompt in one pass. */
 #ifndef ORTHANT_SERVE_SLOTS_H
 #define ORTHANT_SERVE_SLOTS_H
 
@@ -19,6 +20,7 @@ struct oa_slot {
     struct oa_sampler *sampler; /* for its vocabulary */
     struct oa_choice *choice;   /* NULL: free */
     long read;                  /* tokens of its prompt */
+    long next;                  /* of them, those that the next pass of the model reads; 0: none */
     struct oa_prefix_plan plan;
 };
 
@@ -30,7 +32,7 @@ struct oa_slots {
     float *logits;                  /* [count, vocabulary], of the largest vocabulary */
     int turn;                       /* slot that reads next */
     struct oa_prefixes prefixes;
-    double steps, rows; /* passes over several sequences, and their rows */
+    double steps, rows; /* passes over all sequences of a model, and these sequences */
 };
 
 /* prefix_bytes: most that stored beginnings of prompts take. */

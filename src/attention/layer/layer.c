@@ -300,11 +300,11 @@ static struct oa_state *input_first_state(const struct oa_layer_input *in)
 
 static enum oa_error group_check_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
-    long N = oa_group_length(g), longest = in->queries;
+    long N = oa_group_length(g), longest = in->rows ? 0 : in->queries;
     if (in->state)
         longest += in->state->tokens;
     for (long b = 0; in->rows && b < in->batch; b++)
-        longest = oa_max(longest, in->queries + in->rows[b].state->tokens);
+        longest = oa_max(longest, in->rows[b].queries + in->rows[b].state->tokens);
     if ((in->memory || in->core) && in->keys > longest)
         longest = in->keys;
     for (long b = 0; in->rows && b < in->batch; b++)
@@ -335,14 +335,14 @@ static enum oa_error layer_check_input(const struct oa_layer *l, const struct oa
     return input_first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
 }
 
-oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count)
+oa_tensor *oa_rows_from(oa_tape *t, const oa_tensor *x, long first, long count)
 {
-    return x ? oa_tensor_from(t, oa_act_at(t->device, x->data, sequence * count * x->ld), count,
-                              x->cols, x->ld, false)
+    return x ? oa_tensor_from(t, oa_act_at(t->device, x->data, first * x->ld), count, x->cols,
+                              x->ld, false)
              : NULL;
 }
 
-/* The input of row b of a decoding batch. */
+/* The input of sequence b of a decoding batch. */
 static struct oa_layer_input batch_row_input(const struct oa_group *g,
                                              const struct oa_layer_input *in, long b,
                                              struct oa_shared_rows *shared)
@@ -353,12 +353,14 @@ static struct oa_layer_input batch_row_input(const struct oa_group *g,
     one.shared = shared;
     one.state = in->rows[b].state;
     one.memory = in->rows[b].memory;
-    one.keys = g->shape.cross ? in->rows[b].keys : in->keys;
-    shared->sequence = b;
+    one.queries = in->rows[b].queries;
+    one.keys = g->shape.cross ? in->rows[b].keys : one.queries;
+    shared->row = in->rows[b].first;
     return one;
 }
 
-/* Decoding batch: runs the mechanism row by row, each with its state; projections are shared. */
+/* Decoding batch: runs the mechanism sequence by sequence, each with its state; projections are
+ * shared. */
 static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
                             const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
@@ -368,17 +370,18 @@ static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
         before[b] = in->rows[b].state[index].tokens;
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
         struct oa_layer_input one = batch_row_input(g, in, b, &shared);
-        one.x = oa_sequence_rows(t, in->x, b, in->queries);
+        const long first = shared.row, count = one.queries;
+        one.x = oa_rows_from(t, in->x, first, count);
         t->invariant_rows = one.memory ? 0 : shared.invariant_rows;
         oa_tensor *values = one.memory && g->value
                                 ? oa_linear(t, one.memory, g->value, g->value_bias)
-                                : oa_sequence_rows(t, v, b, in->queries);
+                                : oa_rows_from(t, v, first, count);
         oa_state_begin(t, &one.state[index]);
-        g->mechanism->forward(t, g, &one, values, oa_sequence_rows(t, o, b, in->queries));
+        g->mechanism->forward(t, g, &one, values, oa_rows_from(t, o, first, count));
     }
     t->invariant_rows = shared.invariant_rows;
     for (long b = 0; before && b < in->batch; b++)
-        in->rows[b].state[index].tokens = before[b] + in->queries;
+        in->rows[b].state[index].tokens = before[b] + in->rows[b].queries;
     oa_state_begin(t, NULL);
 }
 
@@ -438,7 +441,8 @@ oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct o
     struct oa_layer_input real = layer_mask_input(t, in);
     if (in->core && in->lengths)
         real.core = oa_core_select(t, l, &real);
-    oa_tensor *o = oa_tensor_new(t, in->batch * in->queries, layer_values_width(l));
+    long rows = in->rows ? in->x->rows : in->batch * in->queries;
+    oa_tensor *o = oa_tensor_new(t, rows, layer_values_width(l));
     long column = 0;
     for (int g = 0; g < l->groups && oa_status(t->context) == OA_OK; g++) {
         layer_run_group(t, l, g, &real, o, column);

@@ -102,10 +102,11 @@ enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_lay
                            "sequences of a decoding batch with sources must have equal lengths, "
                            "not %ld and %ld tokens",
                            s->tokens, row->tokens);
-        if (row->tokens + in->queries > row->length)
+        long tokens = row->tokens + (in->rows ? in->rows[b].queries : in->queries);
+        if (tokens > row->length)
             return oa_fail(l->context, OA_SHAPE,
                            "the decoding state has room for %ld tokens, not %ld", row->length,
-                           row->tokens + in->queries);
+                           tokens);
     }
     return OA_OK;
 }

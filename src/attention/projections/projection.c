@@ -268,9 +268,8 @@ static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_t
                                struct oa_parameter *w, struct oa_parameter *b)
 {
     struct oa_shared_rows *s = in->shared;
-    bool shared = s && x && w &&
-                  x->data == oa_act_at(t->device, s->x->data, s->sequence * in->queries * s->x->ld);
-    return shared ? oa_sequence_rows(t, project_all(t, s, w, b), s->sequence, in->queries)
+    bool shared = s && x && w && x->data == oa_act_at(t->device, s->x->data, s->row * s->x->ld);
+    return shared ? oa_rows_from(t, project_all(t, s, w, b), s->row, in->queries)
                   : project_alone(t, x, w, b);
 }
 
