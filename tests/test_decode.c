@@ -10,6 +10,7 @@
 #include "model/model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TOKENS = 6, DRAWS = 60000 };
@@ -90,6 +91,73 @@ static void draws_have_the_expected_frequencies(void **state)
         count_draws(s, count);
         expected(cases[i].temperature, cases[i].kept, p);
         check_frequencies(count, p);
+        oa_sampler_close(s);
+    }
+    oa_close(c);
+}
+
+/* ---- against a reference that sorts all tokens, in double ---- */
+
+enum { MANY = 3000 };
+static float many[MANY];
+static int order[MANY];
+
+static int by_logit(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return many[x] != many[y] ? (many[x] < many[y] ? 1 : -1) : x - y;
+}
+
+/* The token that `uniform` draws. */
+static int32_t reference_token(const struct oa_sampling *how, double uniform)
+{
+    static double weight[MANY];
+    bool cut = how->top_k > 0 || how->top_p < 1;
+    int count = how->top_k > 0 && how->top_k < MANY ? (int)how->top_k : MANY;
+    double sum = 0, have = 0;
+    for (int i = 0; i < MANY; i++)
+        order[i] = i;
+    if (cut)
+        qsort(order, MANY, sizeof *order, by_logit);
+    for (int i = 0; i < count; i++)
+        sum += weight[i] = exp((double)many[order[i]] / how->temperature);
+    for (int i = 0; i < count && how->top_p < 1; i++) {
+        have += weight[i];
+        if (have >= how->top_p * sum) {
+            count = i + 1;
+            sum = have;
+        }
+    }
+    have = uniform * sum;
+    for (int i = 0; i < count; i++)
+        if ((have -= weight[i]) < 0)
+            return order[i];
+    return order[count - 1];
+}
+
+static void draws_are_those_of_all_tokens_sorted(void **state)
+{
+    static const double temperatures[] = { 1, 0.3, 5, 1000 }, shares[] = { 1, 0.5, 0.9, 0.999 };
+    static const long tops[] = { 0, 1, 7, 500, MANY };
+    static const double spreads[] = { 1, 6 };
+    (void)state;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    for (int i = 0; i < 2 * 4 * 4 * 5; i++) {
+        int32_t token;
+        struct oa_sampler *s;
+        const struct oa_sampling how = { .temperature = temperatures[i / 2 % 4],
+                                         .top_p = shares[i / 8 % 4],
+                                         .top_k = tops[i / 32],
+                                         .seed = (uint64_t)i };
+        struct oa_stream draws = oa_stream_named((uint64_t)i, "sample"),
+                         values = oa_stream_named(4, "test_decode");
+        for (int k = 0; k < MANY; k++) /* some are equal */
+            many[k] = (float)(spreads[i % 2] * oa_random_normal(values, (uint64_t)(k - k % 3)));
+        assert_int_equal(oa_sampler_open(c, &how, MANY, &s), OA_OK);
+        for (uint64_t k = 0; k < 50; k++) {
+            assert_int_equal(oa_sample(s, many, k, &token), OA_OK);
+            assert_int_equal(token, reference_token(&how, oa_random_uniform(draws, k)));
+        }
         oa_sampler_close(s);
     }
     oa_close(c);
@@ -416,6 +484,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_ends_before_a_stop_text),
         cmocka_unit_test(draws_have_the_expected_frequencies),
+        cmocka_unit_test(draws_are_those_of_all_tokens_sorted),
         cmocka_unit_test(a_share_that_is_met_exactly_is_enough),
         cmocka_unit_test(temperature_zero_is_greedy),
         cmocka_unit_test(draws_are_a_function_of_seed_and_index),

@@ -16,7 +16,7 @@ struct oa_sampler;
 enum oa_error oa_sampler_open(oa_context *c, const struct oa_sampling *how, long vocabulary,
                               struct oa_sampler **out);
 void oa_sampler_close(struct oa_sampler *s);
-void oa_sampler_set(struct oa_sampler *s, const struct oa_sampling *how);
+enum oa_error oa_sampler_set(struct oa_sampler *s, const struct oa_sampling *how);
 void oa_sampler_seed(struct oa_sampler *s, uint64_t seed); /* another stream */
 /* Draw number `index` from the distribution that the logits [vocabulary] mean; −∞ is never drawn.
  * The token is a function of (seed, index, logits) alone. Nothing allocates. OA_DIVERGED when a

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sampling: p_i ∝ exp(logit_i / temperature), restricted to the top k tokens (Fan et al. 2018,
  * arXiv 1805.04833), of these to the smallest set with probability top_p (nucleus sampling,
- * Holtzman et al. 2020, arXiv 1904.09751), then renormalised. Ties are ordered by id. Sums are in
- * double, largest first. */
+ * Holtzman et al. 2020, arXiv 1904.09751), then renormalised. Ties are ordered by id.
+ *
+ * Weights exp((logit − best) / temperature) are floats, made by the vectors of the kernels, and
+ * their sums are in double. Only tokens that a cut can leave are sorted. */
 #include "decode/decode.h"
+
+#include "kernels/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+enum { BLOCK = 256, LANES = 16 }; /* tokens whose weights are added up; numbers side by side */
+
 struct sampling_candidate {
-    double weight; /* logit, then exp((logit − best) / temperature) */
+    float logit;
     int32_t token;
 };
 
@@ -18,36 +24,49 @@ struct oa_sampler {
     struct oa_sampling how;
     struct oa_stream stream;
     long vocabulary;
-    struct sampling_candidate *candidate; /* [vocabulary] */
+    void (*exponentials)(long rows, long cols, double scale, const int32_t *low,
+                         const int32_t *high, const void *lse, void *s, long lds);
+    float *weight;                        /* [vocabulary] */
+    struct sampling_candidate *candidate; /* [vocabulary]; NULL: it has never cut */
 };
+
+static bool cuts_candidates(const struct oa_sampling *how)
+{
+    return how->top_k > 0 || how->top_p < 1;
+}
 
 enum oa_error oa_sampler_open(oa_context *c, const struct oa_sampling *how, long vocabulary,
                               struct oa_sampler **out)
 {
+    struct oa_kernels k;
     struct oa_sampler *s = oa_alloc(c, sizeof *s);
     *out = s;
     if (!s)
         return OA_NO_MEMORY;
+    oa_kernels_init(&k, OA_PRECISION_F32, oa_context_isa(c), oa_context_cpu(c));
     *s = (struct oa_sampler){ .context = c,
-                              .how = *how,
-                              .stream = oa_stream_named(how->seed, "sample"),
-                              .vocabulary = vocabulary };
-    s->candidate = oa_alloc(c, (size_t)vocabulary * sizeof *s->candidate);
-    return s->candidate ? OA_OK : OA_NO_MEMORY;
+                              .vocabulary = vocabulary,
+                              .exponentials = k.softmax_again };
+    s->weight = oa_alloc(c, (size_t)vocabulary * sizeof *s->weight);
+    return s->weight ? oa_sampler_set(s, how) : OA_NO_MEMORY;
 }
 
 void oa_sampler_close(struct oa_sampler *s)
 {
     if (!s)
         return;
+    oa_free(s->weight);
     oa_free(s->candidate);
     oa_free(s);
 }
 
-void oa_sampler_set(struct oa_sampler *s, const struct oa_sampling *how)
+enum oa_error oa_sampler_set(struct oa_sampler *s, const struct oa_sampling *how)
 {
     s->how = *how;
-    s->stream = oa_stream_named(how->seed, "sample");
+    oa_sampler_seed(s, how->seed);
+    if (cuts_candidates(how) && !s->candidate)
+        s->candidate = oa_alloc(s->context, (size_t)s->vocabulary * sizeof *s->candidate);
+    return s->candidate || !cuts_candidates(how) ? OA_OK : OA_NO_MEMORY;
 }
 
 void oa_sampler_seed(struct oa_sampler *s, uint64_t seed)
@@ -56,43 +75,171 @@ void oa_sampler_seed(struct oa_sampler *s, uint64_t seed)
     s->stream = oa_stream_named(seed, "sample");
 }
 
-/* By decreasing weight, then by id. */
-static int compare_weights(const void *a, const void *b)
+/* ---- weights ---- */
+
+/* The first of the largest logits; -1 if one is NaN or +∞, or all are −∞. */
+static long find_best_logit(const float *logits, long count)
+{
+    float best[LANES], top = -INFINITY;
+    int bad[LANES] = { 0 }, any = 0;
+    long i = 0;
+    for (int k = 0; k < LANES; k++)
+        best[k] = -INFINITY;
+    for (; i + LANES <= count; i += LANES)
+        for (int k = 0; k < LANES; k++) {
+            best[k] = logits[i + k] > best[k] ? logits[i + k] : best[k];
+            bad[k] |= !(logits[i + k] < INFINITY);
+        }
+    for (; i < count; i++) {
+        best[0] = logits[i] > best[0] ? logits[i] : best[0];
+        bad[0] |= !(logits[i] < INFINITY);
+    }
+    for (int k = 0; k < LANES; k++) {
+        top = best[k] > top ? best[k] : top;
+        any |= bad[k];
+    }
+    if (any || top == -INFINITY)
+        return -1;
+    for (i = 0; logits[i] != top; i++)
+        ;
+    return i;
+}
+
+/* exp((logit − best) / temperature) of all tokens. */
+static void make_weights(struct oa_sampler *s, const float *logits, float best)
+{
+    const int32_t low = 0, high = (int32_t)s->vocabulary;
+    const float zero = 0;
+    long i = 0;
+    for (; i + LANES <= s->vocabulary; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            s->weight[i + k] = logits[i + k] - best;
+    for (; i < s->vocabulary; i++)
+        s->weight[i] = logits[i] - best;
+    s->exponentials(1, s->vocabulary, 1 / s->how.temperature, &low, &high, &zero, s->weight,
+                    s->vocabulary);
+}
+
+static double add_weights(const float *weight, long count)
+{
+    double sum[LANES] = { 0 }, all = 0;
+    long i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            sum[k] += (double)weight[i + k];
+    for (; i < count; i++)
+        sum[0] += (double)weight[i];
+    for (int k = 0; k < LANES; k++)
+        all += sum[k];
+    return all;
+}
+
+static double add_all_weights(const struct oa_sampler *s)
+{
+    double sum = 0;
+    for (long i = 0; i < s->vocabulary; i += BLOCK)
+        sum += add_weights(s->weight + i, oa_min(BLOCK, s->vocabulary - i));
+    return sum;
+}
+
+/* The token in whose part of the sum of all weights `rest` is; with rounding beyond them the last
+ * one that has a weight. */
+static int32_t draw_of_all(const struct oa_sampler *s, double rest)
+{
+    for (long i = 0; i < s->vocabulary; i += BLOCK) {
+        long end = oa_min(i + BLOCK, s->vocabulary);
+        double block = add_weights(s->weight + i, end - i);
+        if (rest >= block) {
+            rest -= block;
+            continue;
+        }
+        for (long k = i; k < end; k++) {
+            rest -= (double)s->weight[k];
+            if (rest < 0)
+                return (int32_t)k;
+        }
+        rest = 0;
+    }
+    long last = s->vocabulary - 1;
+    while (!(s->weight[last] > 0))
+        last--;
+    return (int32_t)last;
+}
+
+/* ---- cuts ---- */
+
+/* By decreasing logit, then by id. */
+static int compare_candidates(const void *a, const void *b)
 {
     const struct sampling_candidate *x = a, *y = b;
-    if (x->weight != y->weight)
-        return x->weight < y->weight ? 1 : -1;
+    if (x->logit != y->logit)
+        return x->logit < y->logit ? 1 : -1;
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* Collects the finite logits; *best is the index of the largest. Returns their number, 0 on NaN or
- * +∞. */
-static long collect_logits(struct oa_sampler *s, const float *logits, long *best)
+/* The tokens whose logit is at least `least`, and more than −∞. */
+static long collect_candidates(struct oa_sampler *s, const float *logits, double least)
 {
     long count = 0;
-    *best = 0;
-    for (long i = 0; i < s->vocabulary; i++) {
-        if (isnan(logits[i]) || (isinf(logits[i]) && logits[i] > 0))
-            return 0;
-        if (isinf(logits[i]))
-            continue;
-        s->candidate[count] =
-            (struct sampling_candidate){ .weight = (double)logits[i], .token = (int32_t)i };
-        if (s->candidate[count].weight > s->candidate[*best].weight)
-            *best = count;
-        count++;
-    }
+    for (long i = 0; i < s->vocabulary; i++)
+        if ((double)logits[i] >= least && logits[i] > -INFINITY)
+            s->candidate[count++] = (struct sampling_candidate){ logits[i], (int32_t)i };
     return count;
 }
 
-static double softmax_weights(struct oa_sampler *s, long count, double best)
+static double add_candidates(const struct oa_sampler *s, long count)
 {
     double sum = 0;
-    for (long i = 0; i < count; i++) {
-        s->candidate[i].weight = exp((s->candidate[i].weight - best) / s->how.temperature);
-        sum += s->candidate[i].weight;
-    }
+    for (long i = 0; i < count; i++)
+        sum += (double)s->weight[s->candidate[i].token];
     return sum;
+}
+
+/* Moves the `most` best candidates to the beginning (Hoare's selection). */
+static void select_candidates(struct sampling_candidate *c, long count, long most)
+{
+    for (long low = 0, high = count - 1; low < high;) {
+        const struct sampling_candidate pivot = c[(low + high) / 2];
+        long i = low, j = high;
+        while (i <= j) {
+            while (compare_candidates(&c[i], &pivot) < 0)
+                i++;
+            while (compare_candidates(&pivot, &c[j]) < 0)
+                j--;
+            if (i > j)
+                break;
+            const struct sampling_candidate first = c[i];
+            c[i++] = c[j];
+            c[j--] = first;
+        }
+        if (most <= j)
+            high = j;
+        else if (most >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+/* The candidates that top_k leaves. */
+static long take_best(struct oa_sampler *s, const float *logits)
+{
+    long count = collect_candidates(s, logits, -INFINITY);
+    select_candidates(s->candidate, count, s->how.top_k);
+    return oa_min(count, s->how.top_k);
+}
+
+/* All candidates that top_p may leave: those within a distance of the best logit, which grows until
+ * they have their share of the sum of all weights. */
+static long take_likely(struct oa_sampler *s, const float *logits, double best, double all)
+{
+    for (double distance = 4;; distance *= 2) {
+        bool last = distance > 1000;
+        long count =
+            collect_candidates(s, logits, last ? -INFINITY : best - distance * s->how.temperature);
+        if (last || add_candidates(s, count) >= s->how.top_p * all)
+            return count;
+    }
 }
 
 /* The number of first candidates with share top_p of *sum, which becomes their weight. */
@@ -100,20 +247,29 @@ static long cut_nucleus(const struct oa_sampler *s, long count, double *sum)
 {
     double wanted = s->how.top_p * *sum, have = 0;
     for (long i = 0; i < count; i++) {
-        have += s->candidate[i].weight;
+        have += (double)s->weight[s->candidate[i].token];
         if (have >= wanted) {
             *sum = have;
             return i + 1;
         }
     }
+    *sum = have;
     return count;
 }
 
-static int32_t draw_candidate(const struct oa_sampler *s, long count, double sum, uint64_t index)
+/* uniform: in [0, 1). */
+static int32_t draw_of_some(struct oa_sampler *s, const float *logits, double best, double uniform)
 {
-    double rest = oa_random_uniform(s->stream, index) * sum;
+    double sum = s->how.top_k > 0 ? 0 : add_all_weights(s);
+    long count = s->how.top_k > 0 ? take_best(s, logits) : take_likely(s, logits, best, sum);
+    qsort(s->candidate, (size_t)count, sizeof *s->candidate, compare_candidates);
+    if (s->how.top_k > 0)
+        sum = add_candidates(s, count);
+    if (s->how.top_p < 1)
+        count = cut_nucleus(s, count, &sum);
+    double rest = uniform * sum;
     for (long i = 0; i < count - 1; i++) {
-        rest -= s->candidate[i].weight;
+        rest -= (double)s->weight[s->candidate[i].token];
         if (rest < 0)
             return s->candidate[i].token;
     }
@@ -122,24 +278,17 @@ static int32_t draw_candidate(const struct oa_sampler *s, long count, double sum
 
 enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t index, int32_t *token)
 {
-    long best, count = collect_logits(s, logits, &best);
-    bool cut = s->how.top_k > 0 || s->how.top_p < 1;
-    if (!count)
+    long best = find_best_logit(logits, s->vocabulary);
+    if (best < 0)
         return oa_fail(s->context, OA_DIVERGED,
                        "the model's log-odds for token %llu are not finite",
                        (unsigned long long)index);
-    if (s->how.temperature == 0) {
-        *token = s->candidate[best].token;
+    *token = (int32_t)best;
+    if (s->how.temperature == 0)
         return OA_OK;
-    }
-    double top = s->candidate[best].weight;
-    if (cut)
-        qsort(s->candidate, (size_t)count, sizeof *s->candidate, compare_weights);
-    if (s->how.top_k > 0 && s->how.top_k < count)
-        count = s->how.top_k;
-    double sum = softmax_weights(s, count, top);
-    if (s->how.top_p < 1)
-        count = cut_nucleus(s, count, &sum);
-    *token = draw_candidate(s, count, sum, index);
+    make_weights(s, logits, logits[best]);
+    double uniform = oa_random_uniform(s->stream, index);
+    *token = cuts_candidates(&s->how) ? draw_of_some(s, logits, (double)logits[best], uniform)
+                                      : draw_of_all(s, uniform * add_all_weights(s));
     return OA_OK;
 }

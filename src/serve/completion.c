@@ -122,15 +122,15 @@ static void end_at_length(struct oa_choice *c)
     say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
 }
 
-void oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler)
+enum oa_error oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler)
 {
     const struct oa_completion_request *r = &c->of->request;
     const struct oa_sampling how = { .temperature = r->temperature,
                                      .top_k = r->top_k,
                                      .top_p = r->top_p,
                                      .seed = (uint64_t)(r->seed + c->index % r->n) };
-    oa_sampler_set(sampler, &how);
     c->sampler = sampler;
+    return oa_sampler_set(sampler, &how);
 }
 
 /* Samples among the tokens that may be written; the score is of the model's own distribution. */

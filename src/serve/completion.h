@@ -98,7 +98,7 @@ long oa_choice_reads(const struct oa_choice *c);
 /* Called by the slots: the prompt was read. True: the choice has ended, as no token is wanted. */
 bool oa_choice_end_prompt(struct oa_choice *c);
 /* Draws with this sampler from now on. */
-void oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler);
+enum oa_error oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler);
 /* Draws the next token and makes its score from logits [vocabulary], which are changed. On any
  * thread, of several choices at the same time: of the failure of one the others know nothing. */
 enum oa_error oa_choice_sample(struct oa_choice *c, float *logits, struct oa_arena *scratch);

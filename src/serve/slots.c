@@ -88,7 +88,7 @@ static enum oa_error begin_slot(struct oa_slots *s, struct oa_slot *slot, struct
 {
     slot->read = slot->next = 0;
     OA_TRY(open_slot(slot, choice->of->request.model));
-    oa_choice_use_sampler(choice, slot->sampler);
+    OA_TRY(oa_choice_use_sampler(choice, slot->sampler));
     if (slot->model->decodes)
         OA_TRY(oa_prefixes_start(&s->prefixes, choice, &slot->decoding, &slot->plan));
     slot->read = slot->decoding.tokens;
