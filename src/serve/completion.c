@@ -327,5 +327,6 @@ bool oa_completions_step(struct oa_server *s)
             at = &one->next;
         }
     }
+    oa_http_send(s->http);
     return did;
 }

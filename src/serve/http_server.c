@@ -37,7 +37,7 @@ struct oa_exchange {
     struct oa_http *http;
     struct MHD_Connection *connection;
     struct http_client *client;
-    struct oa_exchange *next; /* in the queue */
+    struct oa_exchange *next; /* in the queue, later among those with news */
     char path[PATH_ROOM];
     char *body;
     size_t length, room;
@@ -49,6 +49,7 @@ struct oa_exchange {
     char *out;
     size_t out_length, out_room, sent;
     bool pieces, ended, waiting; /* waiting: suspended until there is something to send */
+    bool news;                   /* to be resumed by oa_http_send */
     bool gone;                   /* the client */
 };
 
@@ -61,6 +62,7 @@ struct oa_http {
     pthread_mutex_t lock;
     pthread_cond_t queued;
     struct oa_exchange *first, *last; /* the queue */
+    struct oa_exchange *news;
     struct http_client *clients;
     long exchanges; /* that exist */
     bool ending;    /* every answer is the last one of its connection */
@@ -544,9 +546,39 @@ static void resume_exchange(struct oa_exchange *x)
     x->waiting = false;
 }
 
+static void add_news(struct oa_exchange *x)
+{
+    if (x->news)
+        return;
+    x->news = true;
+    x->next = x->http->news;
+    x->http->news = x;
+}
+
+static void forget_news(struct oa_exchange *x)
+{
+    struct oa_exchange **at = &x->http->news;
+    while (x->news && *at != x)
+        at = &(*at)->next;
+    if (x->news)
+        *at = x->next;
+    x->news = false;
+}
+
+void oa_http_send(struct oa_http *h)
+{
+    pthread_mutex_lock(&h->lock);
+    for (; h->news; h->news = h->news->next) {
+        h->news->news = false;
+        resume_exchange(h->news);
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
 /* With the lock held: the side that computes has no more to say. */
 static void finish_exchange(struct oa_exchange *x)
 {
+    forget_news(x);
     x->ended = true;
     if (x->gone) {
         free_exchange(x);
@@ -575,7 +607,7 @@ void oa_exchange_begin(struct oa_exchange *x, const char *type)
     x->status = MHD_HTTP_OK;
     x->type = type;
     x->pieces = true;
-    resume_exchange(x);
+    add_news(x);
     pthread_mutex_unlock(&x->http->lock);
 }
 
@@ -584,7 +616,7 @@ void oa_exchange_add(struct oa_exchange *x, const char *text, size_t length)
     pthread_mutex_lock(&x->http->lock);
     if (!x->gone)
         add_out(x, text, length);
-    resume_exchange(x);
+    add_news(x);
     pthread_mutex_unlock(&x->http->lock);
 }
 

@@ -53,9 +53,12 @@ bool oa_exchange_is_abandoned(struct oa_exchange *x);
 /* Answers it. The exchange is then no longer the caller's. type: a literal. */
 void oa_exchange_answer(struct oa_exchange *x, int status, const char *type, const char *text,
                         size_t length);
-/* Or in pieces: begin, any number of pieces, end, with which it is no longer the caller's. */
+/* Or in pieces: begin, any number of pieces, end, with which it is no longer the caller's. Pieces
+ * are sent by oa_http_send, at the latest with the end. */
 void oa_exchange_begin(struct oa_exchange *x, const char *type);
 void oa_exchange_add(struct oa_exchange *x, const char *text, size_t length);
 void oa_exchange_end(struct oa_exchange *x);
+/* Sends the new pieces of all: the thread of HTTP wakes once for a step, not for each. */
+void oa_http_send(struct oa_http *h);
 
 #endif

@@ -102,10 +102,15 @@ void oa_reply_failure(struct oa_server *s, struct oa_exchange *x)
 
 void oa_reply_event(struct oa_exchange *x, const json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT);
-    oa_exchange_add(x, "data: ", 6);
-    if (text)
-        oa_exchange_add(x, text, strlen(text));
-    oa_exchange_add(x, "\n\n", 2);
-    free(text);
+    static const char head[] = "data: ", tail[] = "\n\n";
+    enum { HEAD = sizeof head - 1, TAIL = sizeof tail - 1 };
+    size_t length = json_dumpb(value, NULL, 0, JSON_COMPACT);
+    char *event = malloc(HEAD + length + TAIL);
+    if (!event)
+        return;
+    memcpy(event, head, HEAD);
+    json_dumpb(value, event + HEAD, length, JSON_COMPACT);
+    memcpy(event + HEAD + length, tail, TAIL);
+    oa_exchange_add(x, event, HEAD + length + TAIL);
+    free(event);
 }
