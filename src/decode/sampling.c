@@ -77,8 +77,8 @@ void oa_sampler_seed(struct oa_sampler *s, uint64_t seed)
 
 /* ---- weights ---- */
 
-/* The first of the largest logits; -1 if one is NaN or +∞, or all are −∞. */
-static long find_best_logit(const float *logits, long count)
+/* The largest logit; −∞ if one is NaN or +∞, or all are −∞. */
+static float find_best_logit(const float *logits, long count)
 {
     float best[LANES], top = -INFINITY;
     int bad[LANES] = { 0 }, any = 0;
@@ -98,11 +98,15 @@ static long find_best_logit(const float *logits, long count)
         top = best[k] > top ? best[k] : top;
         any |= bad[k];
     }
-    if (any || top == -INFINITY)
-        return -1;
-    for (i = 0; logits[i] != top; i++)
-        ;
-    return i;
+    return any ? -INFINITY : top;
+}
+
+static int32_t first_token_with(const float *logits, float value)
+{
+    int32_t token = 0;
+    while (logits[token] != value)
+        token++;
+    return token;
 }
 
 /* exp((logit − best) / temperature) of all tokens. */
@@ -278,17 +282,18 @@ static int32_t draw_of_some(struct oa_sampler *s, const float *logits, double be
 
 enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t index, int32_t *token)
 {
-    long best = find_best_logit(logits, s->vocabulary);
-    if (best < 0)
+    float best = find_best_logit(logits, s->vocabulary);
+    if (best == -INFINITY)
         return oa_fail(s->context, OA_DIVERGED,
                        "the model's log-odds for token %llu are not finite",
                        (unsigned long long)index);
-    *token = (int32_t)best;
-    if (s->how.temperature == 0)
+    if (s->how.temperature == 0) {
+        *token = first_token_with(logits, best);
         return OA_OK;
-    make_weights(s, logits, logits[best]);
+    }
+    make_weights(s, logits, best);
     double uniform = oa_random_uniform(s->stream, index);
-    *token = cuts_candidates(&s->how) ? draw_of_some(s, logits, (double)logits[best], uniform)
+    *token = cuts_candidates(&s->how) ? draw_of_some(s, logits, (double)best, uniform)
                                       : draw_of_all(s, uniform * add_all_weights(s));
     return OA_OK;
 }

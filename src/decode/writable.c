@@ -14,6 +14,8 @@ enum {
     NEVER = 0x80
 }; /* BROKEN: the bytes would be no beginning of a text */
 
+enum { LANES = 16 }; /* tokens that vectors take at a time */
+
 struct oa_writable {
     long vocabulary;
     uint8_t *move; /* [OA_CHARACTER_STATES][vocabulary] */
@@ -104,7 +106,11 @@ void oa_writable_mask(const struct oa_writable *w, uint8_t state, float *logits)
            ((move[first] & (NEVER | BROKEN)) || logits[first] == -INFINITY))
         first++;
     uint8_t refused = first < w->vocabulary ? NEVER | BROKEN : NEVER;
-    for (long i = 0; i < w->vocabulary; i++)
+    long i = 0;
+    for (; i + LANES <= w->vocabulary; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            logits[i + k] = move[i + k] & refused ? -INFINITY : logits[i + k];
+    for (; i < w->vocabulary; i++)
         logits[i] = move[i] & refused ? -INFINITY : logits[i];
 }
 
