@@ -128,22 +128,70 @@ enum oa_error oa_decoding_continue(struct oa_decoding *s, const int32_t *ids, lo
     return oa_decoding_read(s, ids + s->end, n - s->end, logits);
 }
 
-enum oa_error oa_decoding_most_bytes(const struct oa_model *m, size_t *out)
+/* ---- memory ---- */
+
+static void look_away(void *argument, long position, const double *logits)
 {
-    static const int32_t ids[OA_DECODING_CHUNK];
+    (void)argument, (void)position, (void)logits;
+}
+
+static const int32_t planned_ids[OA_DECODING_CHUNK];
+static const struct oa_logits_visitor everything = { look_away, NULL, 0 };
+
+static enum oa_error plan_context(struct oa_decoding *s)
+{
+    for (long rest = s->model->options.model_context, n; rest > 0; rest -= n) {
+        n = oa_min(OA_DECODING_CHUNK, rest);
+        OA_TRY(oa_decoding_read_chunk(s, planned_ids, n, NULL, &everything));
+    }
+    return OA_OK;
+}
+
+/* A pass over all sequences, as many tokens of which as a chunk has are of prompts. */
+static enum oa_error plan_pass(struct oa_model *plan, oa_tape *t, struct oa_decoding *s,
+                               struct oa_decoding_piece *piece, int sequences)
+{
+    static float row[1]; /* nothing is written on the plan device */
+    long most = oa_min(OA_DECODING_TOGETHER, plan->options.model_context);
+    for (int i = 0; i < sequences; i++) {
+        bool reads = (i + 1) * OA_DECODING_TOGETHER <= OA_DECODING_CHUNK;
+        OA_TRY(oa_decoding_open(plan, &s[i]));
+        piece[i] = (struct oa_decoding_piece){ &s[i], planned_ids, reads ? most : 1, row,
+                                               reads ? &everything : NULL };
+    }
+    return oa_decodings_read(t, piece, sequences);
+}
+
+static enum oa_error plan_memory(struct oa_model *plan, int sequences,
+                                 struct oa_decoding_memory *out)
+{
+    struct oa_decoding *s = oa_alloc(plan->context, (size_t)(sequences + 1) * sizeof *s);
+    struct oa_decoding_piece *piece = oa_alloc(plan->context, (size_t)sequences * sizeof *piece);
+    enum oa_error e = s && piece ? oa_decoding_open(plan, &s[0]) : OA_NO_MEMORY;
+    if (e == OA_OK)
+        e = plan_context(&s[0]);
+    out->state = e == OA_OK ? oa_decoding_bytes(&s[0]) : 0;
+    if (e == OA_OK)
+        e = plan_pass(plan, &s[0].tape, s + 1, piece, sequences);
+    if (e == OA_OK)
+        out->pass = s[0].tape.arena.peak + s[0].tape.nodes.peak + plan->device->scratch.peak;
+    for (int i = 0; s && i <= sequences; i++)
+        oa_decoding_close(&s[i]);
+    oa_free(s);
+    oa_free(piece);
+    return e;
+}
+
+enum oa_error oa_decoding_plan_memory(const struct oa_model *m, int sequences,
+                                      struct oa_decoding_memory *out)
+{
     struct oa_device *d;
     struct oa_model *plan = NULL;
-    struct oa_decoding s = { 0 };
+    *out = (struct oa_decoding_memory){ 0 };
     OA_TRY(oa_device_open(m->context, m->device->numbers.precision, true, &d));
     enum oa_error e = oa_model_open(d, &m->options, &m->form, false, &plan);
     if (e == OA_OK)
-        e = oa_decoding_open(plan, &s);
-    for (long rest = m->options.model_context, n; e == OA_OK && rest > 0; rest -= n) {
-        n = oa_min(OA_DECODING_CHUNK, rest);
-        e = oa_decoding_read_chunk(&s, ids, n, NULL, NULL);
-    }
-    *out = e == OA_OK ? oa_decoding_bytes(&s) : 0;
-    oa_decoding_close(&s);
+        e = plan_memory(plan, sequences, out);
     oa_model_close(plan);
     oa_device_close(d);
     return e;

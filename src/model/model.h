@@ -275,8 +275,14 @@ enum oa_error oa_decoding_read(struct oa_decoding *r, const int32_t *ids, long n
 enum oa_error oa_decoding_read_chunk(struct oa_decoding *r, const int32_t *ids, long n,
                                      float *logits, const struct oa_logits_visitor *visitor);
 size_t oa_decoding_bytes(const struct oa_decoding *r); /* allocated for its states */
-/* Those of a decoding of a whole context, by the plan device. */
-enum oa_error oa_decoding_most_bytes(const struct oa_model *m, size_t *out);
+/* Bytes that decodings can take, counted by the plan device: the states of one whose text is as
+ * long as the context, and the activations and logits of a chunk or of a pass over so many
+ * decodings. */
+struct oa_decoding_memory {
+    size_t state, pass;
+};
+enum oa_error oa_decoding_plan_memory(const struct oa_model *m, int sequences,
+                                      struct oa_decoding_memory *out);
 /* The same, with ids[0 … n-1] the whole text, of which new tokens are read; when the context is
  * full, restarts from its last half. Not with a source. */
 enum oa_error oa_decoding_continue(struct oa_decoding *r, const int32_t *ids, long n,

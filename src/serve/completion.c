@@ -268,8 +268,10 @@ static void send_pieces(struct oa_completion *of)
 
 static void end_stream(struct oa_completion *of)
 {
-    if (of->failed)
+    if (of->failed) {
         oa_reply_event(of->exchange, of->failure);
+        of->server->counts.failures++;
+    }
     if (!of->failed && of->request.include_usage) {
         json_t *usage = oa_completion_usage_json(of);
         oa_reply_event(of->exchange, usage);

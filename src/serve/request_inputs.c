@@ -42,6 +42,7 @@ void oa_inputs_reply(struct oa_server *s, struct oa_exchange *x, enum oa_error e
         oa_reply_failure(s, x);
         return;
     }
+    s->counts.prompt_tokens += (double)tokens;
     json_t *root = json_pack("{s:s, s:s, s:o}", "object", "list", "model", m->name, "data", data);
     if (tokens)
         oa_json_set(s->context, root, "usage",

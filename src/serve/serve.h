@@ -29,7 +29,7 @@ struct oa_served_model { /* all borrowed */
     int32_t end;                  /* that answers have at their end; −1: none */
     double *row;                  /* [vocabulary] scratch */
     bool decodes;                 /* token by token */
-    size_t state_bytes;           /* of a sequence as long as the context */
+    struct oa_decoding_memory most;
 };
 
 struct oa_serve_settings {

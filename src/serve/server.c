@@ -8,8 +8,11 @@
 
 #include <math.h>
 #include <time.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
-enum { MIB = 1 << 20, LEAST_PREFIX_BYTES = 64 * MIB };
+enum { MIB = 1 << 20, LEAST_PREFIX_BYTES = 64 * MIB, RETURNED_BYTES = 64 << 10 };
 static const double PATIENCE = 10; /* seconds for clients to take their answers at the end */
 
 /* ---- opening ---- */
@@ -22,7 +25,22 @@ static int32_t served_end(const struct oa_served_model *m)
     return answers ? oa_tokenizer_find(m->tokenizer, OA_TURN_END) : -1;
 }
 
-static enum oa_error open_served(oa_context *c, struct oa_served_model *m)
+/* A token is read, so that the device packs the weights before the first request comes. */
+static enum oa_error pack_served_weights(struct oa_served_model *m, int sequences)
+{
+    struct oa_decoding d;
+    const int32_t id = 0;
+    float *logits = oa_alloc(m->model->context, (size_t)m->model->vocabulary * sizeof *logits);
+    enum oa_error e = oa_decoding_open(m->model, &d);
+    if (e == OA_OK && logits)
+        e = oa_decoding_read(&d, &id, 1, logits);
+    oa_decoding_close(&d);
+    oa_free(logits);
+    OA_TRY(logits ? e : OA_NO_MEMORY);
+    return oa_decoding_plan_memory(m->model, sequences, &m->most);
+}
+
+static enum oa_error open_served(oa_context *c, struct oa_served_model *m, int sequences)
 {
     const struct oa_task *task = oa_task_find(m->options->data_task);
     oa_tape_init(&m->steps, m->model->device);
@@ -37,7 +55,7 @@ static enum oa_error open_served(oa_context *c, struct oa_served_model *m)
                                             .specials = m->specials->name ? m->specials : NULL };
     OA_TRY(oa_writable_open(c, m->tokenizer, m->model->vocabulary, &rules, &m->writable));
     m->row = oa_alloc(c, (size_t)m->model->vocabulary * sizeof *m->row);
-    return m->row ? OA_OK : OA_NO_MEMORY;
+    return !m->row ? OA_NO_MEMORY : m->decodes ? pack_served_weights(m, sequences) : OA_OK;
 }
 
 static void close_served(struct oa_served_model *m)
@@ -57,20 +75,44 @@ static enum oa_error open_server(struct oa_server *s, const struct oa_serve_sett
                                            .body = how->body,
                                            .timeout = how->timeout,
                                            .known = oa_route_known };
-    long vocabulary = 1, most = 0;
+    struct oa_serve_memory *memory = &s->memory;
+    const size_t sequences = (size_t)how->sequences;
+    size_t state = 0;
+    long vocabulary = 1;
     for (int i = 0; i < s->models; i++) {
         struct oa_served_model *m = &s->model[i];
-        OA_TRY(open_served(s->context, m));
+        OA_TRY(open_served(s->context, m, how->sequences));
         vocabulary = oa_max(vocabulary, m->model->vocabulary);
-        if (m->writable && m->decodes)
-            OA_TRY(oa_decoding_most_bytes(m->model, &m->state_bytes));
-        most = oa_max(most, (long)m->state_bytes);
+        memory->weights += m->model->store.arena.peak + m->model->store.packed.peak;
+        memory->passes += m->most.pass;
+        state = m->most.state > state ? m->most.state : state;
     }
-    s->slot_bytes = how->sequences * most;
-    s->prefix_bytes = oa_max(LEAST_PREFIX_BYTES, oa_max(1, how->sequences / 4) * most);
-    OA_TRY(
-        oa_slots_open(s->context, how->sequences, vocabulary, (size_t)s->prefix_bytes, &s->slots));
+    memory->states = sequences * state;
+    memory->prefixes =
+        (size_t)oa_max(LEAST_PREFIX_BYTES, (long)(oa_max(1, how->sequences / 4) * (long)state));
+    memory->passes += sequences * (size_t)vocabulary * (2 * sizeof(float));
+    OA_TRY(oa_slots_open(s->context, how->sequences, vocabulary, memory->prefixes, &s->slots));
     return oa_http_open(s->context, &http, &s->http);
+}
+
+/* States double as they grow: blocks that they leave go back to the system, not to a heap that
+ * would be as large as they are. */
+static void return_large_blocks(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, RETURNED_BYTES);
+#endif
+}
+
+static void log_memory(const struct oa_server *s, int sequences)
+{
+    const struct oa_serve_memory *m = &s->memory;
+    const double weights = ceil((double)m->weights / MIB), states = ceil((double)m->states / MIB),
+                 prefixes = ceil((double)m->prefixes / MIB), passes = ceil((double)m->passes / MIB);
+    oa_log(s->context, 0,
+           "memory: weights %.0f MiB; at most %.0f for the states of %d sequences, %.0f for stored "
+           "beginnings of prompts, %.0f for a pass; in all %.0f MiB",
+           weights, states, sequences, prefixes, passes, weights + states + prefixes + passes);
 }
 
 /* ---- serving ---- */
@@ -124,15 +166,12 @@ enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int 
 {
     struct oa_server s = { .context = c, .model = model, .models = models };
     s.started = (double)time(NULL);
+    return_large_blocks();
     oa_jobs_open(&s, &s.jobs);
     enum oa_error e = open_server(&s, how);
     if (e == OA_OK) {
-        if (s.slot_bytes)
-            oa_log(c, 0,
-                   "states of %d sequences take at most %.0f MiB, stored beginnings of prompts "
-                   "%.0f MiB",
-                   how->sequences, ceil((double)s.slot_bytes / MIB),
-                   ceil((double)s.prefix_bytes / MIB));
+        if (s.memory.states)
+            log_memory(&s, how->sequences);
         ready(argument, oa_http_address(s.http));
         oa_context_defer_stop(c, true);
         serve_until_stopped(&s);

@@ -17,6 +17,14 @@ struct oa_serve_counts {
     double seconds, bucket[OA_SERVE_BUCKETS]; /* of completions; bucket: at most 2^i hundredths */
 };
 
+/* Most bytes that models take, but what long requests do (long_requests.h). */
+struct oa_serve_memory {
+    size_t weights; /* also packed ones */
+    size_t states;  /* of all sequences */
+    size_t prefixes;
+    size_t passes; /* activations, logits */
+};
+
 struct oa_server {
     oa_context *context;
     struct oa_served_model *model;
@@ -24,7 +32,7 @@ struct oa_server {
     struct oa_http *http;
     struct oa_slots slots;
     struct oa_jobs jobs;
-    long slot_bytes, prefix_bytes;     /* most that states of slots and stored prefixes take */
+    struct oa_serve_memory memory;
     struct oa_completion *completions; /* under way, oldest first */
     unsigned long long made;           /* completions so far, for their ids */
     double started;                    /* time of the day */
