@@ -94,14 +94,38 @@ INLINE v_row v_load_row(const uint16_t *p, long lanes)
     return _mm512_maskz_loadu_epi16((__mmask32)((1ull << lanes) - 1), p);
 }
 
-/* Numbers index[0] … index[31] of a row. */
-INLINE void v_pick_bf16(v_row x, const uint16_t *index, v_float out[2])
+INLINE void v_row_floats(v_row x, v_float out[2])
 {
-    __m512i picked = _mm512_permutexvar_epi16(_mm512_loadu_si512(index), x);
-    __m512i left = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(picked)),
-            right = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(picked, 1));
-    out[0] = _mm512_castsi512_ps(_mm512_slli_epi32(left, 16));
-    out[1] = _mm512_castsi512_ps(_mm512_slli_epi32(right, 16));
+    for (int half = 0; half < 2; half++) {
+        __m512i wide = _mm512_cvtepu16_epi32(half ? _mm512_extracti64x4_epi64(x, 1)
+                                                  : _mm512_castsi512_si256(x));
+        out[half] = _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+    }
+}
+
+/* Column j of 16 rows in out[j]. */
+INLINE void v_turned_rows(v_row x[16], v_float out[32])
+{
+    turn_words(x);
+    for (int j = 0; j < 16; j++) {
+        out[2 * j] = _mm512_castsi512_ps(_mm512_slli_epi32(x[j], 16));
+        out[2 * j + 1] =
+            _mm512_castsi512_ps(_mm512_and_si512(x[j], _mm512_set1_epi32((int)0xffff0000u)));
+    }
+}
+
+/* Numbers index[0] … index[15] of 32. */
+INLINE v_float v_pick_float(const v_float x[2], const int32_t *index)
+{
+    return _mm512_permutex2var_ps(x[0], _mm512_loadu_si512(index), x[1]);
+}
+
+/* The smallest |x| that is not 0; infinity if all are. No NaN in x. */
+INLINE float v_least_size(v_float x)
+{
+    v_float size = _mm512_abs_ps(x);
+    v_mask some = _mm512_cmp_ps_mask(size, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    return _mm512_mask_reduce_min_ps(some, size);
 }
 
 #ifdef __AVX512BF16__

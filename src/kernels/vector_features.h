@@ -306,43 +306,49 @@ INLINE void quadratic_lanes(long at, long lanes, long width, float square, float
 #ifdef act_tiles
 enum { ROW_NUMBERS = 2 * W, ROW_PAIRS = ROW_NUMBERS * (ROW_NUMBERS + 1) / 2 };
 
-/* The pairs a ≤ b of a row that fits in a register, as two numbers picked from it and a factor. */
+/* The pairs a ≤ b of a row that fits in two registers, as two numbers picked from it and a factor.
+ */
 struct row_pairs {
     long count;
-    uint16_t left[ROW_PAIRS + ROW_NUMBERS], right[ROW_PAIRS + ROW_NUMBERS];
+    int32_t left[ROW_PAIRS + ROW_NUMBERS], right[ROW_PAIRS + ROW_NUMBERS];
     float factor[ROW_PAIRS + ROW_NUMBERS];
+    float least; /* products of larger numbers are not denormal */
 };
 
 INLINE void list_row_pairs(long width, float square, float cross, struct row_pairs *p)
 {
     long n = 0;
-    for (long a = 0; a < width; a++)
-        for (long b = a; b < width; b++, n++) {
-            p->left[n] = (uint16_t)a;
-            p->right[n] = (uint16_t)b;
-            p->factor[n] = a == b ? square : cross;
+    for (int32_t a = 0; a < width; n += width - a, a++) {
+        for (int32_t b = 0; b < ROW_NUMBERS; b++) { /* those of the next rows are overwritten */
+            p->left[n + b] = a;
+            p->right[n + b] = (a + b) % ROW_NUMBERS;
+            p->factor[n + b] = cross;
         }
+        p->factor[n] = square;
+    }
     p->count = n;
-    memset(p->left + n, 0, sizeof(uint16_t[ROW_NUMBERS]));
-    memset(p->right + n, 0, sizeof(uint16_t[ROW_NUMBERS]));
-    memset(p->factor + n, 0, sizeof(float[ROW_NUMBERS]));
+    p->least = sqrtf(0x1p-125f / fminf(1, fminf(fabsf(square), fabsf(cross))));
 }
 
 /* What quadratic_lanes makes of a row. */
-INLINE void put_row_pairs(const struct row_pairs *p, v_row x, ACT *to)
+INLINE void put_row_pairs(const struct row_pairs *p, v_row row, ACT *to)
 {
+    v_float x[2];
+    v_row_floats(row, x);
+    bool normal = fminf(v_least_size(x[0]), v_least_size(x[1])) >= p->least;
     for (long n = 0; n < p->count; n += ROW_NUMBERS) {
-        v_float a[2], b[2];
-        v_pick_bf16(x, p->left + n, a);
-        v_pick_bf16(x, p->right + n, b);
-        for (int u = 0; u < 2; u++) {
-            v_float y = v_mul(v_mul(v_load(p->factor + n + u * W, W), a[u]), b[u]);
-            long left = p->count - n - u * W;
-            if (left >= W)
-                act_store(to + n + u * W, y, W);
-            else if (left > 0)
-                act_store(to + n + u * W, y, left);
+        v_float y[2];
+        for (int u = 0; u < 2; u++)
+            y[u] =
+                v_mul(v_mul(v_load(p->factor + n + u * W, W), v_pick_float(x, p->left + n + u * W)),
+                      v_pick_float(x, p->right + n + u * W));
+        if (normal && p->count - n >= ROW_NUMBERS) {
+            v_store_two_bf16(to + n, y[0], y[1]);
+            continue;
         }
+        act_store(to + n, y[0], lanes_left(p->count, n));
+        if (p->count - n > W)
+            act_store(to + n + W, y[1], lanes_left(p->count, n + W));
     }
 }
 #endif
@@ -418,10 +424,79 @@ INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float line
     act_store(dx + at, sum, lanes);
 }
 
+#ifdef act_tiles
+/* Columns [0, n) of up to W rows: out[j] has column j, a lane for each row. */
+INLINE void turn_acts(long rows, long n, const ACT *x, long ldx, v_float *out)
+{
+    for (long j = 0; j < n; j += ROW_NUMBERS) {
+        v_row row[W];
+        for (long i = 0; i < W; i++)
+            row[i] = v_load_row(x + i * ldx + j,
+                                i < rows ? n - j < ROW_NUMBERS ? n - j : ROW_NUMBERS : 0);
+        v_turned_rows(row, out + j);
+    }
+}
+
+/* dx[a] of W rows, which are lanes, from their pairs: the terms of a pair go to both its numbers.
+ */
+INLINE void add_pair_gradients(long width, float square, float cross, const v_float *x,
+                               const v_float *pairs, v_float *dx)
+{
+    for (long a = 0; a < width; pairs += width - a, a++) {
+        v_float own = x[a], sum = dx[a], other = v_set(0);
+        long b = a + 1;
+        for (; b + 1 < width; b += 2) {
+            sum = v_fma(pairs[b - a], x[b], sum);
+            other = v_fma(pairs[b + 1 - a], x[b + 1], other);
+            dx[b] = v_fma(pairs[b - a], own, dx[b]);
+            dx[b + 1] = v_fma(pairs[b + 1 - a], own, dx[b + 1]);
+        }
+        if (b < width) {
+            sum = v_fma(pairs[b - a], x[b], sum);
+            dx[b] = v_fma(pairs[b - a], own, dx[b]);
+        }
+        dx[a] = v_fma(v_set(cross), v_add(sum, other), v_mul(v_mul(v_set(square), pairs[0]), own));
+    }
+}
+
+/* quadratic_gradient of up to W rows that fit in two registers each. */
+INLINE void quadratic_gradient_turned(long rows, long width, const float c[3], const ACT *x,
+                                      long ldx, const ACT *first, long lddy, ACT *dx, long lddx)
+{
+    v_float own[ROW_NUMBERS], sum[ROW_NUMBERS], y[ROW_PAIRS + ROW_NUMBERS];
+    const ACT *pairs = first + (c[0] != 0 ? width : 0);
+    turn_acts(rows, width, x, ldx, own);
+    turn_acts(rows, width * (width + 1) / 2, pairs, lddy, y);
+    for (long a = 0; a < ROW_NUMBERS; a++)
+        sum[a] = v_set(0);
+    add_pair_gradients(width, c[1], c[2], own, y, sum);
+    if (c[0] != 0) {
+        turn_acts(rows, width, first, lddy, y);
+        for (long a = 0; a < width; a++)
+            sum[a] = v_fma(v_set(c[0]), y[a], sum[a]);
+    }
+    for (long half = 0; half < width; half += W) {
+        v_turned(sum + half);
+        for (long i = 0; i < rows; i++)
+            act_store(dx + i * lddx + half, sum[half + i], lanes_left(width, half));
+    }
+}
+#endif
+
 static void quadratic_gradient(long rows, long width, const double c[3], const void *x, long ldx,
                                const void *dy, long lddy, void *dx, long lddx)
 {
     const float linear = (float)c[1], square = (float)(2 * c[2]), cross = (float)(c[2] * sqrt(2.0));
+#ifdef act_tiles
+    if (width <= ROW_NUMBERS) {
+        for (long i = 0; i < rows; i += W)
+            quadratic_gradient_turned(lanes_left(rows, i), width,
+                                      (float[]){ linear, square, cross }, (const ACT *)x + i * ldx,
+                                      ldx, (const ACT *)dy + i * lddy + (c[0] != 0), lddy,
+                                      (ACT *)dx + i * lddx, lddx);
+        return;
+    }
+#endif
     for (long i = 0; i < rows; i++) {
         const ACT *from = (const ACT *)x + i * ldx,
                   *first = (const ACT *)dy + i * lddy + (c[0] != 0);
