@@ -146,7 +146,7 @@ static void linear_state_item(void *argument, long item, const struct oa_worker 
 
 void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
 {
-    struct oa_linear_call f = { d, a };
+    struct oa_linear_call f = { .d = d, .a = a };
     if (oa_linear_step_wanted(a))
         oa_linear_step(d, a);
     else if (a->state)

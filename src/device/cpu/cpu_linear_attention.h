@@ -7,10 +7,12 @@
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/cpu_logits.h"
+#include "device/cpu/cpu_panels.h"
 
 struct oa_linear_call {
     struct oa_device *d;
     const struct oa_linear_attention *a;
+    bool gradient; /* the backward pass */
 };
 
 /* One worker on one (b,h). */
@@ -36,13 +38,20 @@ struct oa_linear_work {
     void *tile, *tile_act; /* [chunk, chunk] */
     void *sum;             /* real [chunk, max(wide, V)] */
     void *ones;            /* real [chunk] */
+    void *scaled;          /* act [chunk, V]: v or N times w->factor, with scales */
     void *dphi;            /* act [chunk, wide]: gradients of features that are made here */
     int32_t *low, *high;
     void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
     double start;       /* the scale of a state that was begun before */
     bool copies; /* a later query head reads the same kept state, so that this one has a copy */
 
-    void *state, *z, *state_act; /* real [r, V], real [r], act [wide, V]: S, z; then G, g */
+    /* S, z: real [r, V], real [r], act [wide, V]. Backward (turned) Sᵀ, then Gᵀ, [V, wide], so
+     * that rows of features are packed once for the state and for the chunk's own weights, and
+     * are not turned for either. */
+    bool turned;
+    void *state, *z, *state_act;
+    struct oa_panels panels; /* rows of features packed for products; NULL where not `turned` */
+    const void *packed;      /* which: w->q or w->k, or NULL */
 };
 
 /* What of a chunk is at work: its queries (QUERIES: their features as well), its keys with their
@@ -81,6 +90,11 @@ void oa_linear_product_tb(struct oa_linear_work *w, long m, long n, long k, cons
 void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, const void *a,
                           const void *b, void *c, bool accumulate);
 
+/* … with rows of features of the chunk on the right, w->q or w->k: C [m, wide] += op(A)·features;
+ * turned: A is stored [chunk, m]. */
+void oa_linear_product_features(struct oa_linear_work *w, long m, bool turned, const void *a,
+                                const void *features, void *c, bool accumulate);
+
 /* ---- the state ---- */
 
 void oa_linear_clear_state(struct oa_linear_work *w);
@@ -88,12 +102,10 @@ void oa_linear_keep_scale(
     struct oa_linear_work *w); /* the scale that S and z have after this call, next to them */
 bool oa_linear_begun(const struct oa_linear_work *w); /* has it keys before the chunk? */
 double oa_linear_state_scale(const struct oa_linear_work *w);
-void oa_linear_add_keys(
-    struct oa_linear_work *w); /* S += φ_kᵀ V, z += Σ φ_k; spoils w->k where there are scales */
+void oa_linear_add_keys(struct oa_linear_work *w);     /* S += φ_kᵀ V, z += Σ φ_k */
 void oa_linear_add_all_keys(struct oa_linear_work *w); /* of all chunks, and rounds */
-void oa_linear_add_queries(
-    struct oa_linear_work *w); /* G += φ_qᵀ N, g += Σ e φ_q; spoils w->q likewise */
-void oa_linear_round_state(struct oa_linear_work *w); /* to w->state_act */
+void oa_linear_add_queries(struct oa_linear_work *w);  /* G += φ_qᵀ N, g += Σ e φ_q */
+void oa_linear_round_state(struct oa_linear_work *w);  /* to w->state_act */
 
 /* ---- scales and denominators ---- */
 

@@ -42,11 +42,30 @@ static void *linear_kept_state(const struct oa_linear_work *w)
                       (w->b * oa_key_heads(s) + oa_key_head(s, w->h)) * (r * v + r + 1));
 }
 
+static long state_numbers(const struct oa_linear_work *w)
+{
+    return (w->turned ? w->wide : w->a->features) * w->a->shape.value_width;
+}
+
+/* The state, z and its scale; the state as the operand of products. */
+static void take_linear_state(struct oa_linear_work *w)
+{
+    size_t real = w->d->numbers.real_size;
+    long n = state_numbers(w), r = w->a->features, all = w->wide * w->a->shape.value_width;
+    void *kept = linear_kept_state(w);
+    w->state = kept && !w->copies ? kept : oa_linear_take(w, n + r + 1, real);
+    w->z = oa_real_at(w->d, w->state, n);
+    if (kept && w->copies && !w->failed)
+        memcpy(w->state, kept, (size_t)(n + r + 1) * real);
+    w->state_act = take_padded(w, 1, n, all, w->d->numbers.act_size);
+    if (w->turned)
+        w->panels = oa_panels_take(w->d, w->scratch, w->chunk, w->wide, false, &w->failed);
+}
+
 static void take_linear_work(struct oa_linear_work *w)
 {
     size_t act = w->d->numbers.act_size, real = w->d->numbers.real_size;
     long r = w->a->features, v = w->a->shape.value_width;
-    void *kept = linear_kept_state(w);
     w->q = take_padded(w, w->chunk, r, w->wide, act);
     w->k = take_padded(w, w->chunk, r, w->wide, act);
     w->v = oa_linear_take(w, w->chunk * v, act);
@@ -58,19 +77,16 @@ static void take_linear_work(struct oa_linear_work *w)
     w->ones = oa_linear_take(w, w->chunk, real);
     w->low = oa_linear_take(w, w->chunk, sizeof *w->low);
     w->high = oa_linear_take(w, w->chunk, sizeof *w->high);
-    w->state = kept && !w->copies ? kept : oa_linear_take(w, r * v + r + 1, real);
-    w->z = oa_real_at(w->d, w->state, r * v);
-    if (kept && w->copies && !w->failed)
-        memcpy(w->state, kept, (size_t)(r * v + r + 1) * real);
-    w->state_act = take_padded(w, 1, r * v, w->wide * v, act);
-    if (w->a->squared_width && w->a->d_o)
+    if (w->a->key_scale)
+        w->scaled = oa_linear_take(w, w->chunk * v, act);
+    take_linear_state(w);
+    if (w->a->squared_width && w->turned)
         w->dphi = oa_linear_take(w, w->chunk * w->wide, act);
 }
 
 void oa_linear_clear_state(struct oa_linear_work *w)
 {
-    memset(w->state, 0,
-           (size_t)(w->a->features * w->a->shape.value_width) * w->d->numbers.real_size);
+    memset(w->state, 0, (size_t)state_numbers(w) * w->d->numbers.real_size);
     memset(w->z, 0, (size_t)w->a->features * w->d->numbers.real_size);
 }
 
@@ -111,6 +127,7 @@ void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, lo
                : f->d->cpu->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16
                                                    : CHUNK_CAUSAL;
     w->wide = f->d->cpu->kernels.gemm_part ? oa_round_up(f->a->features, OA_PANEL) : f->a->features;
+    w->turned = f->gradient;
     w->b = item / s->heads;
     w->h = item % s->heads;
     w->copies = f->a->state && oa_key_head(s, w->h + 1) == oa_key_head(s, w->h);
@@ -187,6 +204,7 @@ void oa_linear_go_to(struct oa_linear_work *w, long i0, int what)
     const struct oa_linear_attention *a = w->a;
     long v = a->shape.value_width;
     w->i0 = i0;
+    w->packed = NULL;
     w->n = oa_act_at(w->d, w->all_n, i0 * v);
     w->e = oa_real_at(w->d, w->all_e, i0);
     w->rows = what & OA_LINEAR_ROWS ? oa_max(0, oa_min(w->chunk, w->queries - i0)) : 0;
@@ -244,14 +262,36 @@ void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, cons
         b, c, accumulate);
 }
 
-/* The state += features of the chunk ᵀ · rows [chunk, V]. */
+void oa_linear_product_features(struct oa_linear_work *w, long m, bool turned, const void *a,
+                                const void *features, void *c, bool accumulate)
+{
+    struct oa_gemm g = { .m = m,
+                         .n = w->wide,
+                         .k = w->padded,
+                         .lda = turned ? m : w->padded,
+                         .ldb = w->wide,
+                         .ldc = w->wide,
+                         .ta = turned,
+                         .accumulate = accumulate,
+                         .real_out = true };
+    if (oa_panels_serve(&w->panels, &g) && w->packed != features) {
+        oa_panels_rows(w->d, &w->panels, features, w->wide, w->padded, w->wide);
+        w->packed = features;
+    }
+    oa_panels_multiply(w->d, w->gemm, &g, a, features, &w->panels, 0, c);
+}
+
+/* S += features of the chunk ᵀ · rows [chunk, V], or Sᵀ += rowsᵀ · features. */
 static void add_to_linear_state(struct oa_linear_work *w, const void *features, const void *rows)
 {
     long v = w->a->shape.value_width;
     struct oa_gemm g = {
         .m = w->a->features, .n = v, .k = w->padded, .lda = w->wide, .ldb = v, .ldc = v, .ta = true
     };
-    multiply_real(w, g, features, rows, w->state, true);
+    if (w->turned)
+        oa_linear_product_features(w, v, true, rows, features, w->state, true);
+    else
+        multiply_real(w, g, features, rows, w->state, true);
 }
 
 /* M of the chunk that begins at i0; what comes before the first is relative to the first. */
@@ -277,18 +317,20 @@ static void move_state(struct oa_linear_work *w, double from, double to)
     if (from == to) /* times 1 */
         return;
     oa_real_set(w->d, w->factor, 0, exp(from - to));
-    w->d->cpu->kernels.scale_rows(1, w->a->features * w->a->shape.value_width, w->factor, w->state,
-                                  0);
+    w->d->cpu->kernels.scale_rows(1, state_numbers(w), w->factor, w->state, 0);
     w->d->cpu->kernels.scale_rows(1, w->a->features, w->factor, w->z, 0);
 }
 
-/* Packed features times w->factor of their row. */
-static void scale_packed(struct oa_linear_work *w, long rows, void *x)
+/* Rows of width V times w->factor of their row, in w->scaled; then zeros. */
+static const void *scaled_rows(struct oa_linear_work *w, long rows, const void *x)
 {
-    for (long i = 0; i < rows; i++) {
-        void *row = oa_act_at(w->d, x, i * w->wide);
-        w->d->cpu->kernels.add_scaled(w->wide, oa_real_get(w->d, w->factor, i), NULL, row, row);
-    }
+    long v = w->a->shape.value_width;
+    size_t size = w->d->numbers.act_size;
+    for (long i = 0; i < rows; i++)
+        w->d->cpu->kernels.add_scaled(v, oa_real_get(w->d, w->factor, i), NULL,
+                                      oa_at(x, size, i * v), oa_act_at(w->d, w->scaled, i * v));
+    memset(oa_act_at(w->d, w->scaled, rows * v), 0, (size_t)((w->padded - rows) * v) * size);
+    return w->scaled;
 }
 
 /* factor[i] = e^{scale of key i of the chunk − m}, or with `queries` e^{m − m_i}. */
@@ -327,37 +369,46 @@ void oa_linear_decay_columns(struct oa_linear_work *w, long width)
     w->d->cpu->kernels.scale_rows(w->cols, width, w->factor, w->sum, width);
 }
 
-/* S += φ_kᵀ V, z += Σ φ_k. Overwrites w->k where there are scales. */
+/* S += φ_kᵀ V, z += Σ φ_k. With scales V and the terms of the sum are weighed by them. */
 void oa_linear_add_keys(struct oa_linear_work *w)
 {
+    const struct oa_kernels *k = &w->d->cpu->kernels;
+    long r = w->a->features;
+    const void *values = w->v;
     if (w->scale && w->cols > 0) {
         double m = chunk_scale(w, w->i0);
         if (oa_linear_begun(w))
             move_state(w, oa_linear_state_scale(w), m);
         fill_factor(w, w->cols, m, false);
-        scale_packed(w, w->cols, w->k);
+        values = scaled_rows(w, w->cols, w->v);
+        k->weigh_rows(w->cols, r, w->factor, w->k, w->wide, w->z);
+    } else {
+        k->column_sums(w->cols, r, w->k, w->wide, w->z);
     }
-    add_to_linear_state(w, w->k, w->v);
-    w->d->cpu->kernels.column_sums(w->cols, w->a->features, w->k, w->wide, w->z);
+    add_to_linear_state(w, w->k, values);
 }
 
-/* G += φ_qᵀ N, g += Σ e φ_q. Overwrites w->q where there are scales. */
+/* G += φ_qᵀ N, g += Σ e φ_q. With scales N and e are weighed by them. */
 void oa_linear_add_queries(struct oa_linear_work *w)
 {
+    const void *n = w->n, *e = w->e;
     if (w->scale && w->a->shape.causal && w->rows > 0) {
         double before = chunk_scale(w, w->i0 - w->chunk);
         move_state(w, before, chunk_scale(w, w->i0)); /* the inverse of S: its scale divides */
         fill_factor(w, w->rows, before, true);
-        scale_packed(w, w->rows, w->q);
+        n = scaled_rows(w, w->rows, w->n);
+        for (long i = 0; i < w->rows; i++)
+            oa_real_set(w->d, w->factor, i,
+                        oa_real_get(w->d, w->factor, i) * oa_real_get(w->d, w->e, i));
+        e = w->factor;
     }
-    add_to_linear_state(w, w->q, w->n);
-    w->d->cpu->kernels.weigh_rows(w->rows, w->a->features, w->e, w->q, w->wide, w->z);
+    add_to_linear_state(w, w->q, n);
+    w->d->cpu->kernels.weigh_rows(w->rows, w->a->features, e, w->q, w->wide, w->z);
 }
 
 void oa_linear_round_state(struct oa_linear_work *w)
 {
-    w->d->cpu->kernels.act_from_real(w->a->features * w->a->shape.value_width, w->state,
-                                     w->state_act);
+    w->d->cpu->kernels.act_from_real(state_numbers(w), w->state, w->state_act);
 }
 
 /* Stores rows of w->sum, `next` apart, in x, then zeros up to row `all`. */

@@ -79,8 +79,8 @@ static void finish_queries(struct oa_linear_work *w, int from)
     const struct oa_linear_attention *a = w->a;
     long r = a->features, wide = w->wide;
     if (from & STATE) {
-        oa_linear_product_tb(w, w->padded, wide, a->shape.value_width, w->n, w->state_act, w->sum,
-                             false);
+        oa_linear_product(w, w->padded, wide, a->shape.value_width, w->n, w->state_act, w->sum,
+                          false);
         for (long i = 0; i < w->rows; i++)
             w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z,
                                     oa_real_at(w->d, w->sum, i * wide));
@@ -88,7 +88,7 @@ static void finish_queries(struct oa_linear_work *w, int from)
     }
     if (from & OWN) {
         mixed_tile(w);
-        oa_linear_product(w, w->padded, wide, w->padded, w->tile_act, w->k, w->sum, from & STATE);
+        oa_linear_product_features(w, w->padded, false, w->tile_act, w->k, w->sum, from & STATE);
     }
     long width = oa_linear_feature_columns(a);
     oa_linear_store_features(w, w->rows, oa_min(w->chunk, a->shape.queries - w->i0),
@@ -101,7 +101,7 @@ static void finish_values(struct oa_linear_work *w, int from)
     const struct oa_linear_attention *a = w->a;
     long wide = w->wide, v = a->shape.value_width;
     if (from & STATE) {
-        oa_linear_product(w, w->padded, v, wide, w->k, w->state_act, w->sum, false);
+        oa_linear_product_tb(w, w->padded, v, wide, w->k, w->state_act, w->sum, false);
         oa_linear_decay_columns(w, v);
     }
     if (from & OWN) {
@@ -122,15 +122,14 @@ static void finish_keys(struct oa_linear_work *w, int from)
     const struct oa_linear_attention *a = w->a;
     long r = a->features, wide = w->wide, v = a->shape.value_width;
     if (from & STATE) {
-        oa_linear_product_tb(w, w->padded, wide, v, w->v, w->state_act, w->sum, false);
+        oa_linear_product(w, w->padded, wide, v, w->v, w->state_act, w->sum, false);
         for (long j = 0; j < w->cols; j++)
             w->d->cpu->kernels.axpy(r, 1, w->z, oa_real_at(w->d, w->sum, j * wide));
         oa_linear_decay_columns(w, wide);
     }
     if (from & OWN) {
         mixed_tile(w);
-        oa_linear_product_ta(w, w->padded, wide, w->padded, w->tile_act, w->q, w->sum,
-                             from & STATE);
+        oa_linear_product_features(w, w->padded, true, w->tile_act, w->q, w->sum, from & STATE);
     }
     long width = oa_linear_feature_columns(a), ld = a->ldfk;
     void *dfk = oa_linear_key_gradient(w, a->dfk, width, &ld);
@@ -211,7 +210,7 @@ void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linea
 {
     const struct oa_attention_shape *s = &a->shape;
     struct oa_linear_attention own = *a;
-    struct oa_linear_call f = { d, &own };
+    struct oa_linear_call f = { .d = d, .a = &own, .gradient = true };
     long width = oa_linear_feature_columns(a);
     size_t mark = oa_arena_mark(&d->scratch);
     own.dfk = oa_key_gradient_open(d, s, width, a->dfk);
