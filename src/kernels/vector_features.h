@@ -608,6 +608,7 @@ static void random_features(enum oa_random_feature f, long rows, long width, dou
     for (long i = 0; i < rows; i++) {
         struct random_row row = { (float)scale, bias, (const float *)u + i * ldu };
         ACT *to = (ACT *)y + i * ldy;
+        fetch_row(width, to, ldy);
         float most =
             f <= OA_RANDOM_HYPERBOLIC ? random_top(width, &row, f == OA_RANDOM_HYPERBOLIC) : 0;
         v_float all = v_set(most);
@@ -671,6 +672,8 @@ static void random_features_gradient(enum oa_random_feature f, long rows, long w
         struct random_gradient g = { (const ACT *)y + i * ldy, (const ACT *)dy + i * lddy,
                                      (ACT *)du + i * lddu,     width,
                                      v_set((float)scale),      v_set(0) };
+        fetch_row(width, g.y, ldy);
+        fetch_row(width, g.dy, lddy);
         if (f == OA_RANDOM_EXP)
             EACH(width, random_exp_gradient_lanes, &g)
         else if (f == OA_RANDOM_HYPERBOLIC)

@@ -327,8 +327,11 @@ static void fold_gradient(const struct oa_fold *f, long rows, long cols, const i
 
 static void tile_to_act(long rows, long cols, const void *x, long ldx, void *y, long ldy)
 {
-    for (long i = 0; i < rows; i++)
-        act_from_real(cols, (const float *)x + i * ldx, (ACT *)y + i * ldy);
+    for (long i = 0; i < rows; i++) {
+        ACT *to = (ACT *)y + i * ldy;
+        fetch_row(cols, to, ldy);
+        act_from_real(cols, (const float *)x + i * ldx, to);
+    }
 }
 
 static void tile_to_real(long rows, long cols, const void *x, long ldx, void *y, long ldy)

@@ -53,6 +53,16 @@ INLINE void clear_reals(long n, float *x)
 
 /* ---- conversions, elementwise ---- */
 
+enum { ROWS_AHEAD = 8 };
+
+/* Prefetches the row that is ROWS_AHEAD after this one: rows of a head are far apart in memory. */
+INLINE void fetch_row(long n, const ACT *row, long ld)
+{
+    const char *ahead = (const char *)(row + ROWS_AHEAD * ld);
+    for (long line = 0; line < n * (long)sizeof(ACT); line += OA_ALIGN)
+        __builtin_prefetch(ahead + line);
+}
+
 INLINE void act_from_real_lanes(long at, long lanes, const float *x, ACT *y)
 {
     act_store(y + at, v_load(x + at, lanes), lanes);
