@@ -11,7 +11,7 @@
  *     dw_ij = N_i·v_j + e_i,        ds_ij = τ p (τ s)^{p−1} dw_ij
  *     dq_i = Σ_j ds_ij k_j,         dk_j = Σ_i ds_ij q_i,         dv_j = Σ_i w_ij N_i
  *
- * An item is a (b,h), which goes over tiles of TILE queries × TILE keys; dk and dv are summed in
+ * An item is a (b,h), which goes over tiles of TILE queries × KEYS keys; dk and dv are summed in
  * reals. Where products read packed panels, keys and values are packed once per head, N and τ q
  * once per tile of queries.
  *
@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { TILE = 64 };
+enum { TILE = 64, KEYS = 256 };
 
 struct polynomial_call {
     struct oa_device *d;
@@ -35,12 +35,12 @@ struct polynomial_work {
     long b, h, queries, keys; /* real ones */
     long i0, rows, j0, cols;  /* the tile */
     void *q;                  /* act [TILE, K]: τ q */
-    void *s, *dw;             /* real [TILE, TILE] */
-    void *act;                /* act [TILE, TILE] */
+    void *s, *dw;             /* real [TILE, KEYS] */
+    void *act;                /* act [TILE, KEYS] */
     void *sum;                /* real [TILE, max(K, V)] */
     void *n;                  /* act [TILE, V] */
     void *den, *factor, *e;   /* real [TILE] */
-    void *scales, *ones;      /* real [K], real [TILE] */
+    void *scales, *ones;      /* real [K], real [KEYS] */
     void *dk, *dv;            /* real [S, K], [S, V] */
     int32_t *low, *high;
     struct oa_panels k_pair, v_pair; /* right operands of q kᵀ and N vᵀ */
@@ -87,16 +87,16 @@ static bool open_polynomial_work(struct polynomial_work *w, const struct polynom
     w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
     w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
     w->q = take_polynomial_memory(worker, TILE * K, act, &failed);
-    w->s = take_polynomial_memory(worker, TILE * TILE, real, &failed);
-    w->dw = take_polynomial_memory(worker, TILE * TILE, real, &failed);
-    w->act = take_polynomial_memory(worker, TILE * TILE, act, &failed);
+    w->s = take_polynomial_memory(worker, TILE * KEYS, real, &failed);
+    w->dw = take_polynomial_memory(worker, TILE * KEYS, real, &failed);
+    w->act = take_polynomial_memory(worker, TILE * KEYS, act, &failed);
     w->sum = take_polynomial_memory(worker, TILE * oa_max(K, V), real, &failed);
     w->n = take_polynomial_memory(worker, TILE * V, act, &failed);
     w->den = take_polynomial_memory(worker, TILE, real, &failed);
     w->factor = take_polynomial_memory(worker, TILE, real, &failed);
     w->e = take_polynomial_memory(worker, TILE, real, &failed);
     w->scales = take_polynomial_memory(worker, K, real, &failed);
-    w->ones = take_polynomial_memory(worker, TILE, real, &failed);
+    w->ones = take_polynomial_memory(worker, KEYS, real, &failed);
     w->low = take_polynomial_memory(worker, TILE, sizeof *w->low, &failed);
     w->high = take_polynomial_memory(worker, TILE, sizeof *w->high, &failed);
     if (a->d_o) {
@@ -106,7 +106,7 @@ static bool open_polynomial_work(struct polynomial_work *w, const struct polynom
     take_all_panels(w, worker->scratch, &failed);
     for (long i = 0; !failed && i < K; i++)
         oa_real_set(w->d, w->scales, i, a->scale);
-    for (long i = 0; !failed && i < TILE; i++)
+    for (long i = 0; !failed && i < KEYS; i++)
         oa_real_set(w->d, w->ones, i, 1);
     return !failed;
 }
@@ -175,7 +175,7 @@ static void go_to_keys(struct polynomial_work *w, long j0)
     const struct oa_polynomial *a = w->a;
     long end = a->shape.first + w->i0 + 1 - j0; /* of what the first row sees, causally */
     w->j0 = j0;
-    w->cols = oa_min(TILE, w->keys - j0);
+    w->cols = oa_min(KEYS, end_of_keys(w) - j0);
     for (long i = 0; i < w->rows; i++) {
         w->low[i] = 0;
         w->high[i] = (int32_t)(a->shape.causal ? oa_max(0, oa_min(w->cols, end + i)) : w->cols);
@@ -257,7 +257,7 @@ static void polynomial_rows(struct polynomial_work *w)
     memset(w->sum, 0, (size_t)(w->rows * V) * k->real_size);
     for (long i = 0; i < w->rows; i++)
         oa_real_set(w->d, w->den, i, a->bias);
-    for (long j0 = 0; j0 < end_of_keys(w); j0 += TILE) {
+    for (long j0 = 0; j0 < end_of_keys(w); j0 += KEYS) {
         go_to_keys(w, j0);
         k->power(w->rows * w->cols, a->degree, w->s);
         mask_weights(w, w->s, w->den);
@@ -358,7 +358,7 @@ static void polynomial_gradient_rows(struct polynomial_work *w)
     oa_panels_rows(w->d, &w->q_rows, w->q, a->width, w->rows, a->width);
     oa_panels_rows(w->d, &w->n_rows, w->n, a->shape.value_width, w->rows, a->shape.value_width);
     memset(w->sum, 0, (size_t)(w->rows * a->width) * k->real_size);
-    for (long j0 = 0; j0 < end_of_keys(w); j0 += TILE) {
+    for (long j0 = 0; j0 < end_of_keys(w); j0 += KEYS) {
         go_to_keys(w, j0);
         memcpy(w->dw, w->s, (size_t)(w->rows * w->cols) * k->real_size);
         k->power(w->rows * w->cols, a->degree, w->dw);
