@@ -10,6 +10,10 @@
  * allocation. What nobody wrote is NaN. */
 #include "compared.h"
 
+#ifdef COMPARED_EMULATED
+#include "emulated.h"
+#endif
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +52,9 @@ static struct compared *compared_of(const struct oa_device *d)
 /* ORTHANT_COMPARED=cuda: there; else on OpenCL. */
 static const struct oa_device_ops *device_under_test(void)
 {
+#ifdef COMPARED_EMULATED
+    return oa_emulated_device();
+#endif
     const char *name = getenv("ORTHANT_COMPARED");
     return name && strcmp(name, "cuda") == 0 ? &oa_device_cuda : &oa_device_opencl;
 }

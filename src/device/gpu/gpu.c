@@ -7,7 +7,7 @@
 
 /* ---- opening ---- */
 
-static enum oa_error open_gpu(struct oa_device *d, const struct oa_gpu_driver *driver)
+enum oa_error oa_gpu_open(struct oa_device *d, const struct oa_gpu_driver *driver)
 {
     struct oa_gpu *g = oa_alloc(d->context, sizeof *g);
     d->own = g;
@@ -21,12 +21,12 @@ static enum oa_error open_gpu(struct oa_device *d, const struct oa_gpu_driver *d
 
 static enum oa_error open_opencl_device(struct oa_device *d)
 {
-    return open_gpu(d, &oa_gpu_opencl);
+    return oa_gpu_open(d, &oa_gpu_opencl);
 }
 
 static enum oa_error open_cuda_device(struct oa_device *d)
 {
-    return open_gpu(d, &oa_gpu_cuda);
+    return oa_gpu_open(d, &oa_gpu_cuda);
 }
 
 static void gpu_close(struct oa_device *d)

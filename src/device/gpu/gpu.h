@@ -40,6 +40,9 @@ struct oa_gpu {
     struct oa_gpu_block *scratch; /* the device's memory for one operation (oa_gpu_take) */
 };
 
+/* The `open` of a table of this device, on a driver. */
+enum oa_error oa_gpu_open(struct oa_device *d, const struct oa_gpu_driver *driver);
+
 static inline struct oa_gpu *oa_gpu_of(const struct oa_device *d)
 {
     return d->own;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What emulated.c finds in kernels with planted mistakes (planted.cl), and that it runs the same
+ * kernels without. Each launch is in a process of its own. */
+#include "testing.h"
+
+#include "emulated.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 2 * OA_GPU_GROUP };
+
+/* Ends this process: with 0 where y is as `right`, where that is not NULL. */
+static _Noreturn void launch_planted(const char *name, const double *right)
+{
+    const struct oa_gpu_driver *driver = &emulated_driver;
+    struct oa_gpu_facts facts;
+    oa_context *c = oa_open(NULL);
+    void *state = driver->open(c, 0, &facts);
+    const char *const text[] = { "#define REAL_F64\n" };
+    void *program = driver->compile(state, c, "planted", 1, text),
+         *kernel = driver->kernel(program, c, name), *x = driver->allocate(state, c, N * 8),
+         *y = driver->allocate(state, c, N * 8);
+    double host[N];
+    for (int i = 0; i < N; i++)
+        host[i] = i;
+    driver->upload(state, c, sizeof host, host, x);
+    driver->fill(state, c, sizeof host, 0, y);
+    driver->launch(
+        state, c, kernel,
+        &(struct oa_gpu_grid){ .groups = { N / OA_GPU_GROUP, 1, 1 },
+                               .threads = OA_GPU_GROUP,
+                               OA_GPU_ARGUMENTS(OA_GPU_LONG(N), OA_GPU_AT(x), OA_GPU_AT(y)) });
+    driver->download(state, c, sizeof host, y, host);
+    bool same = !right || memcmp(host, right, sizeof host) == 0;
+    driver->release(state, x);
+    driver->release(state, y);
+    driver->forget(program);
+    driver->close(state);
+    oa_close(c);
+    _exit(!same);
+}
+
+/* What the process of a launch writes to standard error; its status. */
+static int outcome(const char *name, const double *right, char said[2000])
+{
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        dup2(ends[1], STDERR_FILENO);
+        launch_planted(name, right);
+    }
+    close(ends[1]);
+    size_t n = 0;
+    for (ssize_t got; (got = read(ends[0], said + n, 1999 - n)) > 0;)
+        n += (size_t)got;
+    said[n] = 0;
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void kernels_without_a_mistake_run(void **state)
+{
+    (void)state;
+    char said[2000];
+    double right[N];
+    for (int i = 0; i < N; i++) /* sums of 0…127 and of 128…255 */
+        right[i] = i < OA_GPU_GROUP ? 8128 : 24512;
+    assert_int_equal(outcome("planted_nothing", right, said), 0);
+    assert_string_equal(said, "");
+}
+
+static void check_found(const char *name, const char *sentence)
+{
+    char said[2000];
+    int status = outcome(name, NULL, said);
+    if (status == 0 || !strstr(said, sentence))
+        fail_msg("%s: status %d, '%s', expected '%s'", name, status, said, sentence);
+}
+
+static void races_are_found(void **state)
+{
+    (void)state;
+#ifdef ORTHANT_POISON
+    skip(); /* kernels have the address sanitizer's calls instead */
+#endif
+    check_found("planted_race", "of the group wrote, and no barrier is between");
+    check_found("planted_group_race", "of another group wrote, and no barrier is between");
+    check_found("planted_shared_race", "of shared memory, which thread");
+    check_found("planted_unwritten", "of shared memory, which its group has not written");
+}
+
+static void accesses_outside_are_found(void **state)
+{
+    (void)state;
+#ifdef ORTHANT_POISON
+    check_found("planted_write_after", "heap-buffer-overflow");
+    check_found("planted_read_before", "heap-buffer-overflow");
+#else
+    check_found("planted_write_after", "writes 8 bytes at");
+    check_found("planted_read_before", "reads 8 bytes at");
+#endif
+}
+
+static void a_barrier_on_one_side_is_found(void **state)
+{
+    (void)state;
+    check_found("planted_divergence", "has ended");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_without_a_mistake_run),
+        cmocka_unit_test(races_are_found),
+        cmocka_unit_test(accesses_outside_are_found),
+        cmocka_unit_test(a_barrier_on_one_side_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
