@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is claimed of a comparison counts for nothing when it was written after the numbers. Before
- * the first run of an experiment its predictions, its options and what its data hold go into
- * declared.json; later they must be the same. That the runs are those of the options is guarded by
- * the comparisons themselves (train/fingerprint.h), which do not know about margins, baselines and
- * predictions, nor of the data that another comparison had under the same name.
+ * A prediction proves nothing when it was written after the numbers. Before the first run of an
+ * experiment its predictions, its options and digests of its data go into declared.json; later they
+ * must be the same. Comparisons check by themselves that their runs have their options
+ * (train/fingerprint.h); they do not check margins, baselines and predictions, nor the data that
+ * another comparison had under the same name.
  */
 #include "base/checksum.h"
 #include "evidence/reading.h"
@@ -23,20 +23,15 @@ bool oa_declared_free(const char *key)
     return row && !(row->role & (OA_DECIDES_NUMBERS | OA_DECIDES_DATA | OA_DECIDES_VERDICTS));
 }
 
-/* The defaults that declarations leave out, also of options whose default has changed since. */
-static void declared_defaults(struct oa_options *o)
-{
-    oa_options_default(o);
-    o->compare_seeds = 3;
-}
-
-/* Options that are not the defaults: what a later version adds does by default what is done now. */
+/* Options that are not the defaults: an option that a later version adds has no effect by default.
+ */
 static json_t *options_json(oa_context *c, const struct oa_options *o)
 {
     const struct oa_option_row *row;
     json_t *out = json_object();
     struct oa_options plain;
-    declared_defaults(&plain);
+    oa_options_default(&plain);
+    plain.compare_seeds = 3; /* its default when declarations began to leave it out */
     for (int i = 0; (row = oa_option_at(i)); i++) {
         const char *key = oa_option_stored_key(row);
         struct oa_text value, usual;
@@ -52,29 +47,30 @@ static json_t *options_json(oa_context *c, const struct oa_options *o)
     return out;
 }
 
-/* Its options, with the comparison that it starts from in the place of a run. */
-static json_t *variant_json(oa_context *c, const struct oa_experiment *e,
-                            const struct oa_variant *v)
+/* data NULL: without digests of the data. */
+static enum oa_error declaration_json(oa_context *c, const struct oa_experiment *e,
+                                      const char *data, json_t **out)
 {
-    json_t *out = options_json(c, &v->options);
-    if (v->from >= 0)
-        json_object_set_new(out, "train.init",
-                            json_sprintf("the comparison %s", e->variants[v->from].name));
-    return out;
-}
-
-static json_t *declaration_of(oa_context *c, const struct oa_experiment *e)
-{
-    json_t *predictions = json_array(), *variants = json_object();
+    json_t *predictions = json_array(), *variants = json_object(), *digests = json_object();
     for (int i = 0; i < e->prediction_count; i++)
         json_array_append_new(predictions, json_string(e->predictions[i].text));
-    for (int i = 0; i < e->variant_count; i++)
-        json_object_set_new(variants, e->variants[i].name, variant_json(c, e, &e->variants[i]));
-    return json_pack("{s:s, s:o, s:o, s:o}", "schema", SCHEMA, "predicts", predictions, "variants",
-                     variants, "claim", oa_claim_texts(e));
+    for (int i = 0; i < e->variant_count; i++) {
+        const struct oa_variant *v = &e->variants[i];
+        json_t *options = options_json(c, &v->options);
+        if (v->from >= 0)
+            json_object_set_new(options, "train.init",
+                                json_sprintf("the comparison %s", e->variants[v->from].name));
+        json_object_set_new(variants, v->name, options);
+    }
+    *out = json_pack("{s:s, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "predicts", predictions,
+                     "variants", variants, "claim", oa_claim_texts(e), "data", digests);
+    if (!*out)
+        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", e->path);
+    OA_TRY(oa_status(c));
+    return data ? oa_experiment_digests(c, e, data, digests) : OA_OK;
 }
 
-/* ---- the same as before? ---- */
+/* ---- comparing it with the experiment of now ---- */
 
 static enum oa_error refuse_prediction(oa_context *c, const struct oa_experiment *e,
                                        const json_t *before, const json_t *now)
@@ -102,7 +98,7 @@ static char *option_of(oa_context *c, const json_t *options, const char *key)
     return line.s;
 }
 
-/* The first of the keys that the two do not have alike; NULL: there is none. */
+/* The first of the keys whose values differ; NULL: there is none. */
 static const char *difference(json_t *keys, const json_t *a, const json_t *b)
 {
     const char *key;
@@ -115,18 +111,19 @@ static const char *difference(json_t *keys, const json_t *a, const json_t *b)
     return NULL;
 }
 
-/* "the comparison one", or of one that is alone "the comparison". */
-static const char *comparison_name(const struct oa_experiment *e, const char *variant, char out[96])
+static enum oa_error refuse_variant(oa_context *c, const struct oa_experiment *e, const char *name,
+                                    json_t *before, json_t *now)
 {
-    bool plain = oa_experiment_plain(e);
-    snprintf(out, 96, "the comparison%s%.70s", plain ? "" : " ", plain ? "" : variant);
-    return out;
-}
-
-static enum oa_error refuse_option(oa_context *c, const struct oa_experiment *e,
-                                   const char *comparison, const char *key, const json_t *before,
-                                   const json_t *now)
-{
+    char comparison[96] = "the comparison";
+    if (!oa_experiment_plain(e))
+        snprintf(comparison, sizeof comparison, "the comparison %.70s", name);
+    if (!before || !now)
+        return oa_fail(c, OA_ARGUMENT, "%s: %s was %s before the runs, and now it is %s; %s",
+                       e->path, comparison, before ? "declared" : "not declared",
+                       now ? "there" : "not there", remedy);
+    const char *key = difference(before, before, now);
+    if (!key)
+        key = difference(now, before, now);
     char *was = option_of(c, before, key), *is = option_of(c, now, key);
     enum oa_error code = oa_status(c);
     if (code == OA_OK)
@@ -138,34 +135,10 @@ static enum oa_error refuse_option(oa_context *c, const struct oa_experiment *e,
     return code;
 }
 
-static enum oa_error refuse_variant(oa_context *c, const struct oa_experiment *e, const char *name,
-                                    json_t *before, json_t *now)
-{
-    char comparison[96];
-    comparison_name(e, name, comparison);
-    if (!before || !now)
-        return oa_fail(c, OA_ARGUMENT, "%s: %s was %s before the runs, and now it is %s; %s",
-                       e->path, comparison, before ? "declared" : "not declared",
-                       now ? "there" : "not there", remedy);
-    const char *key = difference(before, before, now);
-    if (!key)
-        key = difference(now, before, now);
-    return refuse_option(c, e, comparison, key, before, now);
-}
-
-/* Older versions wrote "the contest one" for what is "the comparison one" now. */
-static void rename_init(json_t *options)
-{
-    static const char former[] = "the contest ";
-    const char *init = json_string_value(json_object_get(options, "train.init"));
-    if (init && strncmp(init, former, sizeof former - 1) == 0)
-        json_object_set_new(options, "train.init",
-                            json_sprintf("the comparison %s", init + sizeof former - 1));
-}
-
 /* Older versions declared options that are free now, and had another word for comparisons. */
 static void update_variants(const struct oa_experiment *e, json_t *variants)
 {
+    static const char former[] = "the contest ";
     const char *name, *key;
     json_t *options = json_object_get(variants, OA_ONLY_VARIANT_FORMER), *value;
     void *next;
@@ -175,7 +148,10 @@ static void update_variants(const struct oa_experiment *e, json_t *variants)
     }
     json_object_foreach(variants, name, options)
     {
-        rename_init(options);
+        const char *init = json_string_value(json_object_get(options, "train.init"));
+        if (init && strncmp(init, former, sizeof former - 1) == 0)
+            json_object_set_new(options, "train.init",
+                                json_sprintf("the comparison %s", init + sizeof former - 1));
         json_object_foreach_safe(options, next, key, value)
         {
             if (oa_declared_free(key))
@@ -199,8 +175,6 @@ static enum oa_error declaration_compare(oa_context *c, const struct oa_experime
     return name ? refuse_variant(c, e, name, json_object_get(was, name), json_object_get(is, name))
                 : OA_OK;
 }
-
-/* ---- the same data? ---- */
 
 static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e,
                                   const json_t *before, json_t *now)
@@ -226,32 +200,15 @@ static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e,
 
 /* ---- the file ---- */
 
-/* Everything that is to be declared; data NULL: without the data. */
-static enum oa_error declaration_json(oa_context *c, const struct oa_experiment *e,
-                                      const char *data, json_t **out)
-{
-    *out = declaration_of(c, e);
-    json_t *digests = json_object();
-    if (!*out || !digests || json_object_set_new(*out, "data", digests) != 0)
-        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", e->path);
-    OA_TRY(oa_status(c));
-    return data ? oa_experiment_digests(c, e, data, digests) : OA_OK;
-}
-
-static void note(json_t *before, json_t *now, struct oa_declared *out)
-{
-    const char *day = json_string_value(json_object_get(before, "date"));
-    snprintf(out->date, sizeof out->date, "%.15s", day ? day : "");
-    out->changed =
-        oa_claim_changed(json_object_get(before, "claim"), json_object_get(now, "claim"));
-}
-
 static enum oa_error declaration_check(oa_context *c, const struct oa_experiment *e,
                                        const char *path, json_t *now, struct oa_declared *out)
 {
     json_t *before, *data = json_object_get(now, "data");
     OA_TRY(oa_checksummed_read(c, path, "remove the folder to run the experiment anew", &before));
-    note(before, now, out);
+    const char *day = json_string_value(json_object_get(before, "date"));
+    snprintf(out->date, sizeof out->date, "%.15s", day ? day : "");
+    out->changed =
+        oa_claim_changed(json_object_get(before, "claim"), json_object_get(now, "claim"));
     enum oa_error code = declaration_compare(c, e, before, now);
     if (code == OA_OK && json_object_size(data) > 0)
         code = compare_data(c, e, json_object_get(before, "data"), data);
@@ -259,28 +216,23 @@ static enum oa_error declaration_check(oa_context *c, const struct oa_experiment
     return code;
 }
 
-static enum oa_error declaration_write(oa_context *c, const char *path, json_t *declaration)
-{
-    char date[16];
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
-    json_object_set_new(declaration, "date", json_string(date));
-    return oa_checksummed_write(c, path, declaration);
-}
-
 static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const char *data,
                              const char *folder, struct oa_declared *out)
 {
-    char path[OA_PATH];
+    char path[OA_PATH], date[16];
+    time_t now = time(NULL);
+    struct tm utc;
     json_t *declaration;
     *out = (struct oa_declared){ 0 };
     OA_TRY(oa_path(c, path, folder, "declared.json"));
     enum oa_error code = declaration_json(c, e, data, &declaration);
     if (code == OA_OK && oa_file_exists(path))
         code = declaration_check(c, e, path, declaration, out);
-    else if (code == OA_OK && data)
-        code = declaration_write(c, path, declaration);
+    else if (code == OA_OK && data) {
+        strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
+        json_object_set_new(declaration, "date", json_string(date));
+        code = oa_checksummed_write(c, path, declaration);
+    }
     json_decref(declaration);
     return code;
 }

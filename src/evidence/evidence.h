@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * evidence: published claims, held against comparisons. An experiment is a YAML file: the
- * configuration of a comparison (as `orthant compare --config` reads it) and a section `claim`,
- * which says what was published and what should follow from it here. It is written down before
- * anything is run (declared.c). What comparisons found is kept without curves in files with
- * checksums (record.c), from which verdicts (judge.c) and pages (evidence_page.c, evidence_json.c)
- * are made.
+ * evidence: published claims tested by comparisons. An experiment is a YAML file: the
+ * configuration of a comparison (as `orthant compare --config` reads it) and a section `claim`
+ * with what was published and what it predicts here (docs/evidence-experiments.md describes it).
+ * The predictions are declared before anything is run (declared.c). The results of the comparisons
+ * are stored without curves in files with checksums (record.c), from which verdicts (judge.c) and
+ * pages (evidence_page.c, evidence_json.c) are made.
  *
  *     experiment.c: file ──> struct oa_experiment ┐
- *     record.c: results.json ──> record ──────────┴─ judge.c ──> struct oa_judged ──> page, charts,
- * JSON
- *
- *     claim:
- *       title, question, source, scale: texts; scale: what a comparison of this size can show and
- * what it cannot published: list of texts, the numbers data: {name, get, licence} predicts: list of
- * "ATTENTION RELATION ATTENTION"; RELATION is `better than`, `worse than`, `as good as` (within
- *         compare.margin) or `at least as good as`, of scores, or `faster than`, of training steps.
- *         "ATTENTION keeps at least 0.8": of what the baseline or softmax gains.
- * An ATTENTION takes part in the comparison, or is `floor`. With variants it may name one, "softmax
- * @ small"; without, the prediction is held in each variant. "ranking @ small same as ranking @
- * large": the order of the attentions. "orthogonal as stable as softmax": along the axis. variants:
- * list of {name, at, from, set: {option: value}}; each is a comparison of its own. `from` names a
- * variant before it: runs start from its runs, as train.init of a comparison does
- * (compare/initial_runs.h). Optional. axis: what `at`, a number, is of: the x axis of a chart over
- * the variants. Optional, with `at`.
+ *     record.c: results.json ──> record ──────────┴─ judge.c ──> struct oa_judged ──> pages
  *
  * Nothing here trains: api/api_evidence.c does, by oa_compare.
  */
@@ -85,8 +70,8 @@ struct oa_experiment {
     struct oa_prediction *predictions;
     int prediction_count;
 };
-/* Refused with file and line: what is missing or unknown, an attention that takes no part, a
- * prediction that needs a margin that there is not. Free it also after an error. */
+/* An error names file and line: of a missing or unknown key, an attention that is not in the
+ * comparison, a prediction that needs a margin. Free it also after an error. */
 enum oa_error oa_experiment_read(oa_context *c, const char *path, struct oa_experiment *out);
 void oa_experiment_free(struct oa_experiment *e);
 /* "title", "source" …, or a member of `data`; "" where it was not given. */
@@ -95,13 +80,12 @@ const char *oa_claim_data(const struct oa_experiment *e, const char *key);
 const char *oa_claim_published(const struct oa_experiment *e, int i); /* NULL past the end */
 bool oa_experiment_plain(const struct oa_experiment *e); /* one comparison, no variants */
 /* The options of a variant with its files in the folder `data`; names that begin with / or data/
- * stay. OA_IO when one is not there: the message says where to get it. */
+ * stay. OA_IO when one does not exist: the message tells where to get it. */
 enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
                                  const struct oa_variant *v, const char *data,
                                  struct oa_options *out);
-/* Adds the SHA-256 of each file of its data that is there to the JSON object `out`, by the name in
- * the experiment:
- * {"text.txt": "sha256:…"}; of a run that others start from, that of its model. */
+/* Adds the SHA-256 of each existing file of its data to the JSON object `out`, by the name in the
+ * experiment: {"text.txt": "sha256:…"}; of a run that others start from, that of its model. */
 enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data,
                                     json_t *out);
 
@@ -115,8 +99,8 @@ void oa_experiments_free(struct oa_experiments *e);
 
 /* ---- what was declared before the first run (declared.c) ---- */
 
-/* Writes folder/declared.json, or compares it with the experiment: predictions and options that
- * decide a number or a verdict, and what the files of the data hold, must be as they were declared.
+/* Writes folder/declared.json, or compares it with the experiment: predictions, options that
+ * decide a number or a verdict, and contents of the data must be as they were declared.
  * data: the folder of the data. */
 enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *data,
                          const char *folder);
@@ -129,7 +113,7 @@ struct oa_declared {
 enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, const char *folder,
                                 struct oa_declared *out);
 
-/* Refuses a result, at the path `result`, that is there without a declaration in the folder. */
+/* OA_FORMAT: the folder has no declaration, though the result at the path `result` exists. */
 enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, const char *folder,
                                  const char *result);
 
@@ -146,18 +130,18 @@ enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa
  * declaration, or nothing was declared. */
 enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_experiment *e,
                              const struct oa_variant *v, json_t **out);
-/* Is it of as many seeds as the options ask for, or did it end by itself? */
+/* Has it as many seeds as the options ask for, or did it end because all was resolved? */
 bool oa_record_complete(const json_t *record, const struct oa_options *o);
 int oa_record_entry(
     const json_t *record,
     const char *attention); /* -1: there is none; OA_CLAIMED_UNIFORM: the uniform baseline */
 
-/* What the comparison is about. */
+/* The measure that the comparison ranks by. */
 struct oa_record_measure {
     const char *name, *unit; /* unit of a difference: "nats a token", "% points" */
     int decimals;
     bool higher;
-    double best; /* the best possible value; NaN: the record does not say */
+    double best; /* the best possible value; NaN: not recorded */
 };
 struct oa_record_measure oa_record_measure_of(const json_t *record);
 struct oa_estimate oa_record_score(const json_t *record, int entry);
@@ -168,8 +152,8 @@ double oa_record_loss(const json_t *record, int entry, int run, json_int_t *seed
 /* The entry whose gain over the uniform baseline is 1: the baseline, or softmax. -1: there is none.
  */
 int oa_record_whole(const json_t *record);
-/* How many times as fast a training step of entry a was as one of entry b, by the rounds in which
- * the comparison timed both; n is 0 where it did not. */
+/* The speed of a training step of entry a over that of entry b, by the rounds in which the
+ * comparison timed both; n is 0 where it did not. */
 struct oa_range oa_record_speed(const json_t *record, int a, int b);
 struct oa_record_cost {
     double runs, flops, processor_seconds; /* with those of the tuning */
@@ -180,15 +164,15 @@ struct oa_record_cost oa_record_cost_of(const json_t *record);
 
 /* Pairs of attentions, by what was found of each pair in both comparisons. */
 struct oa_ranking {
-    int alike;   /* the same one is better in both, or they are as good as each other in both */
+    int alike;   /* the same one is better in both, or they are equivalent in both */
     int opposed; /* the one that is better here is worse there */
-    int open;    /* not told in both */
+    int open;    /* inconclusive in at least one */
 };
-/* Seeds, by which of two attentions works up to a larger place of the axis (stability.c). */
+/* Seeds, by which of two attentions works up to a larger value on the axis (stability.c). */
 struct oa_stability {
     int seeds, left_larger, right_larger;
-    int unlimited;                  /* both work at all places */
-    double left_limit, right_limit; /* the largest place at which all seeds work; NaN: none */
+    int unlimited;                  /* both work at all values */
+    double left_limit, right_limit; /* the largest value at which all seeds work; NaN: none */
 };
 enum oa_claim_verdict {
     OA_CLAIM_NOT_RUN,
@@ -211,14 +195,13 @@ struct oa_finding {
 };
 struct oa_judged {
     const struct oa_experiment *experiment;
-    json_t **record; /* [variants]; NULL: that comparison has not come to its end */
+    json_t **record; /* [variants]; NULL: that comparison is not finished */
     struct oa_finding *findings;
     int count;
     enum oa_claim_verdict verdict; /* of all predictions together */
     struct oa_declared declared;
 };
-/* The verdict on a prediction about scores; margin: within which a difference does not
- * matter. */
+/* The verdict on a prediction about scores; margin: the largest difference that does not matter. */
 enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struct oa_against *a,
                                           double margin);
 /* From the records in the folder. Free it also after an error. */
@@ -228,7 +211,7 @@ enum oa_claim_verdict oa_prediction_verdict(const struct oa_judged *j, int predi
 /* "worse", "slower", … */
 const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f);
 int oa_judged_count(const struct oa_judged *j, enum oa_claim_verdict verdict); /* predictions */
-int oa_judged_records(const struct oa_judged *j); /* comparisons that came to their end */
+int oa_judged_records(const struct oa_judged *j); /* finished comparisons */
 /* As oa_claim_verdict_words; "not finished" if some of its runs exist. */
 const char *oa_judged_words(const struct oa_judged *j);
 struct oa_record_cost oa_judged_cost(const struct oa_judged *j);
@@ -242,11 +225,11 @@ void oa_evidence_markdown(const struct oa_judged *j, int count, const char *char
 json_t *oa_evidence_json(const struct oa_judged *j, int count); /* NULL: no memory */
 /* A row for each prediction with its difference; false: there is nothing to draw. */
 bool oa_evidence_intervals(const struct oa_judged *j, struct oa_text *out);
-/* Scores over `at`, a line for each attention; false: the experiment has no axis, or too few
- * comparisons ended. */
+/* Scores over `at`, a line for each attention; false: the experiment has no axis, or fewer than
+ * two finished comparisons. */
 bool oa_evidence_lines(const struct oa_judged *j, struct oa_text *out);
 /* Retained shares, a row for each attention and a column for each variant; false: the experiment
- * has an axis, one variant, variants with other attentions, or no comparison ended. */
+ * has an axis, one variant, variants with other attentions, or no finished comparison. */
 bool oa_evidence_map(const struct oa_judged *j, struct oa_text *out);
 /* Every run: a header and a line each; docs/evidence-experiments.md has the columns. */
 void oa_evidence_csv(const struct oa_judged *j, int count, struct oa_text *out);

@@ -8,8 +8,7 @@
 
 /* ---- differences ---- */
 
-/* The attention on the left, which is shortened where it is long; all else that is predicted of it.
- */
+/* Of a row: the left attention, which is shortened where it is long; the rest of the prediction. */
 struct texts {
     struct oa_text name, note;
 };
@@ -37,16 +36,7 @@ static void fill_span(const struct oa_judged *j, const struct oa_finding *f, str
                              .color = f->prediction };
 }
 
-static void evidence_name_axis(const struct oa_judged *j, const struct oa_finding *f, char *out,
-                               size_t size)
-{
-    struct oa_record_measure m = oa_finding_measure(j, f);
-    snprintf(out, size, "%sdifference of %s%s%s, left of the prediction minus right%s",
-             m.higher ? "worse  ← " : "", m.name, *m.unit ? ", " : "", m.unit,
-             m.higher ? "" : " →  worse");
-}
-
-/* Drawn are those with a difference in the measure of the first: an axis has one unit. */
+/* Findings with a difference in the measure of the first one: an axis has one unit. */
 static bool finding_drawable(const struct oa_judged *j, const struct oa_finding *f,
                              const struct oa_finding *first)
 {
@@ -71,7 +61,10 @@ static void draw_intervals(const struct oa_judged *j, struct oa_span *spans, str
         n++;
     }
     if (n > 0) {
-        evidence_name_axis(j, first, axis, sizeof axis);
+        struct oa_record_measure m = oa_finding_measure(j, first);
+        snprintf(axis, sizeof axis, "%sdifference of %s%s%s, left of the prediction minus right%s",
+                 m.higher ? "worse  ← " : "", m.name, *m.unit ? ", " : "", m.unit,
+                 m.higher ? "" : " →  worse");
         oa_svg_intervals(
             &(struct oa_interval_chart){ .title = oa_claim_text(j->experiment, "title"),
                                          .description =
@@ -145,31 +138,19 @@ static int list_names(const struct oa_experiment *e, const char **names)
     return n;
 }
 
-static bool grows_by_factors(const struct oa_experiment *e)
-{
-    double least = INFINITY, most = 0;
-    for (int v = 0; v < e->variant_count; v++) {
-        least = fmin(least, e->variants[v].at);
-        most = fmax(most, e->variants[v].at);
-    }
-    return least > 0 && most >= 8 * least;
-}
-
-static const json_t *first_record(const struct oa_judged *j)
-{
-    for (int v = 0; v < j->experiment->variant_count; v++)
-        if (j->record[v])
-            return j->record[v];
-    return NULL;
-}
-
 static void draw_lines(const struct oa_judged *j, const char **names, struct oa_series *series,
                        double *memory, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
-    struct oa_record_measure m = oa_record_measure_of(first_record(j));
-    int count = list_names(e, names), n = 0;
+    int count = list_names(e, names), n = 0, first = 0;
     double least = INFINITY, most = -INFINITY; /* of all intervals */
+    double nearest = INFINITY, farthest = 0;   /* of all values on the axis */
+    while (!j->record[first])
+        first++;
+    for (int v = 0; v < e->variant_count; v++) {
+        nearest = fmin(nearest, e->variants[v].at);
+        farthest = fmax(farthest, e->variants[v].at);
+    }
     for (int i = 0; i < count; i++) {
         series[n] = (struct oa_series){ .name = names[i], .color = i };
         fill_series(j, names[i], memory + (size_t)i * 4 * (size_t)e->variant_count, &series[n]);
@@ -184,8 +165,8 @@ static void draw_lines(const struct oa_judged *j, const char **names, struct oa_
             .title = oa_claim_text(e, "title"),
             .description = "Scores over the comparisons of the experiment, with 95 % intervals",
             .x_label = oa_claim_text(e, "axis"),
-            .y_label = m.name,
-            .x_log = grows_by_factors(e),
+            .y_label = oa_record_measure_of(j->record[first]).name,
+            .x_log = nearest > 0 && farthest >= 8 * nearest,
             .y_least = least,
             .y_most = most,
             .series = series,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evidence.csv: a line for each run behind a page, so that others can analyse them.
+ * evidence.csv: a line for each run of a page, so that others can analyse them.
  * docs/evidence-experiments.md has the columns. */
 #include "evidence/pages.h"
 

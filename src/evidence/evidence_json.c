@@ -14,25 +14,7 @@ static json_t *evidence_estimate_json(const struct oa_estimate *e)
                      oa_json_number(e->mean - e->half), "high", oa_json_number(e->mean + e->half));
 }
 
-static json_t *speed(const struct oa_range *r)
-{
-    return json_pack("{s:i, s:o, s:o, s:o}", "n", r->n, "value", oa_json_number(r->value), "low",
-                     oa_json_number(r->low), "high", oa_json_number(r->high));
-}
-
-static json_t *pairs(const struct oa_ranking *r)
-{
-    return json_pack("{s:i, s:i, s:i}", "alike", r->alike, "opposed", r->opposed, "open", r->open);
-}
-
-static json_t *limits(const struct oa_stability *s)
-{
-    return json_pack("{s:i, s:i, s:i, s:o, s:o}", "seeds", s->seeds, "left_larger", s->left_larger,
-                     "right_larger", s->right_larger, "left", oa_json_number(s->left_limit),
-                     "right", oa_json_number(s->right_limit));
-}
-
-/* Without ends where it is not bounded. */
+/* low and high are null where it is not bounded. */
 static json_t *share(const struct oa_fieller *r)
 {
     bool bounded = r->form == OA_FIELLER_BOUNDED;
@@ -41,32 +23,41 @@ static json_t *share(const struct oa_fieller *r)
                      oa_json_number(bounded ? r->high : NAN));
 }
 
-/* The simultaneous one; null: nothing was judged. */
-static json_t *interval(const struct oa_against *a)
-{
-    if (isnan(a->half))
-        return json_null();
-    return json_pack("{s:o, s:o, s:o}", "confidence", oa_json_number(1 - a->level), "low",
-                     oa_json_number(a->difference.mean - a->half), "high",
-                     oa_json_number(a->difference.mean + a->half));
-}
-
 static json_t *evidence_finding_json(const struct oa_judged *j, const struct oa_finding *f)
 {
     const struct oa_variant *v = j->experiment->variants;
-    json_t *out = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "left", v[f->left].name, "right",
-        v[f->right].name, "verdict", oa_claim_verdict_words(f->verdict), "found",
-        oa_finding_words(j, f), "difference", evidence_estimate_json(&f->against.difference),
-        "interval", interval(&f->against), "p_adjusted", oa_json_number(f->against.adjusted),
-        "p_equivalence", oa_json_number(f->against.equivalence));
+    const struct oa_against *a = &f->against;
+    const struct oa_range *speed = &f->speed;
+    const struct oa_ranking *pairs = &f->ranking;
+    const struct oa_stability *limits = &f->stability;
+    json_t *interval = /* the simultaneous one */
+        isnan(a->half) ? json_null()
+                       : json_pack("{s:o, s:o, s:o}", "confidence", oa_json_number(1 - a->level),
+                                   "low", oa_json_number(a->difference.mean - a->half), "high",
+                                   oa_json_number(a->difference.mean + a->half));
+    json_t *out =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "left", v[f->left].name, "right",
+                  v[f->right].name, "verdict", oa_claim_verdict_words(f->verdict), "found",
+                  oa_finding_words(j, f), "difference", evidence_estimate_json(&a->difference),
+                  "interval", interval, "p_adjusted", oa_json_number(a->adjusted), "p_equivalence",
+                  oa_json_number(a->equivalence));
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
     if (relation == OA_FASTER_THAN)
-        json_object_set_new(out, "speed", speed(&f->speed));
+        json_object_set_new(
+            out, "speed",
+            json_pack("{s:i, s:o, s:o, s:o}", "n", speed->n, "value", oa_json_number(speed->value),
+                      "low", oa_json_number(speed->low), "high", oa_json_number(speed->high)));
     if (relation == OA_SAME_AS)
-        json_object_set_new(out, "pairs", pairs(&f->ranking));
+        json_object_set_new(out, "pairs",
+                            json_pack("{s:i, s:i, s:i}", "alike", pairs->alike, "opposed",
+                                      pairs->opposed, "open", pairs->open));
     if (relation == OA_AS_STABLE_AS)
-        json_object_set_new(out, "limits", limits(&f->stability));
+        json_object_set_new(out, "limits",
+                            json_pack("{s:i, s:i, s:i, s:o, s:o}", "seeds", limits->seeds,
+                                      "left_larger", limits->left_larger, "right_larger",
+                                      limits->right_larger, "left",
+                                      oa_json_number(limits->left_limit), "right",
+                                      oa_json_number(limits->right_limit)));
     if (relation == OA_KEEPS_AT_LEAST)
         json_object_set_new(out, "retained", share(&f->share));
     return out;
@@ -88,15 +79,6 @@ static json_t *predictions(const struct oa_judged *j)
     return list;
 }
 
-/* null: it does not apply, or is not bounded. */
-static json_t *retained(const json_t *record, const json_t *entry)
-{
-    struct oa_fieller r;
-    const char *attention = json_string_value(json_object_get(entry, "attention"));
-    bool uniform = json_is_true(json_object_get(entry, "floor"));
-    return !uniform && oa_evidence_share(record, attention, &r) ? share(&r) : json_null();
-}
-
 static json_t *entries(const json_t *record)
 {
     json_t *list = json_array(), *entry;
@@ -104,16 +86,21 @@ static json_t *entries(const json_t *record)
     json_array_foreach(json_object_get(record, "entries"), i, entry)
     {
         struct oa_estimate score = oa_record_score(record, (int)i);
+        struct oa_fieller r;
+        json_t *floor = json_object_get(entry, "floor"),
+               *attention = json_object_get(entry, "attention");
+        bool retained =
+            !json_is_true(floor) && oa_evidence_share(record, json_string_value(attention), &r);
         const json_t *tuning = json_object_get(entry, "tuning");
         json_t *tuned = json_object_get(tuning, "values"),
                *choices = json_object_get(tuning, "choices");
-        json_array_append_new(
-            list,
-            json_pack("{s:O, s:O, s:O, s:O, s:o, s:o, s:O?, s:O?}", "attention",
-                      json_object_get(entry, "attention"), "floor", json_object_get(entry, "floor"),
-                      "trainable", json_object_get(entry, "trainable"), "frozen",
-                      json_object_get(entry, "frozen"), "score", evidence_estimate_json(&score),
-                      "retained", retained(record, entry), "tuned", tuned, "choices", choices));
+        json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O, s:o, s:o, s:O?, s:O?}",
+                                              "attention", attention, "floor", floor, "trainable",
+                                              json_object_get(entry, "trainable"), "frozen",
+                                              json_object_get(entry, "frozen"), "score",
+                                              evidence_estimate_json(&score), "retained",
+                                              retained ? share(&r) : json_null(), "tuned", tuned,
+                                              "choices", choices));
     }
     return list;
 }
@@ -124,39 +111,31 @@ static json_t *record_cost_json(struct oa_record_cost cost)
                      cost.processor_seconds);
 }
 
-static json_t *from_json(const struct oa_experiment *e, int variant)
-{
-    int from = e->variants[variant].from;
-    return from < 0 ? json_null() : json_string(e->variants[from].name);
-}
-
 static json_t *evidence_comparisons_json(const struct oa_judged *j)
 {
     json_t *list = json_array();
-    for (int v = 0; v < j->experiment->variant_count; v++)
-        if (j->record[v])
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:o, s:s, s:O, s:o, s:o}", "name",
-                                            j->experiment->variants[v].name, "from",
-                                            from_json(j->experiment, v), "measure",
-                                            oa_record_measure_of(j->record[v]).name, "conclusion",
-                                            json_object_get(j->record[v], "conclusion"), "entries",
-                                            entries(j->record[v]), "cost",
-                                            record_cost_json(oa_record_cost_of(j->record[v]))));
+    const struct oa_variant *variants = j->experiment->variants;
+    for (int v = 0; v < j->experiment->variant_count; v++) {
+        const json_t *record = j->record[v];
+        int from = variants[v].from;
+        if (record)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s?, s:s, s:O, s:o, s:o}", "name", variants[v].name, "from",
+                                from < 0 ? NULL : variants[from].name, "measure",
+                                oa_record_measure_of(record).name, "conclusion",
+                                json_object_get(record, "conclusion"), "entries", entries(record),
+                                "cost", record_cost_json(oa_record_cost_of(record))));
+    }
     return list;
-}
-
-static json_t *changed(const struct oa_judged *j)
-{
-    return j->declared.changed ? json_incref(j->declared.changed) : json_array();
 }
 
 static json_t *experiment(const struct oa_judged *j)
 {
     const struct oa_experiment *e = j->experiment;
+    json_t *changed = j->declared.changed ? json_incref(j->declared.changed) : json_array();
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", e->name, "title",
                      oa_claim_text(e, "title"), "source", oa_claim_text(e, "source"), "verdict",
-                     oa_judged_words(j), "declared", j->declared.date, "changed", changed(j),
+                     oa_judged_words(j), "declared", j->declared.date, "changed", changed,
                      "predictions", predictions(j), "comparisons", evidence_comparisons_json(j),
                      "cost", record_cost_json(oa_judged_cost(j)));
 }

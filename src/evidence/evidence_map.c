@@ -11,9 +11,17 @@
 
 enum { ROW = 40, COLUMN = 116, TOP = 34, LEAST = 3 /* columns, for the notes below */ };
 
-/* As its own report does, where the baseline is in the family of the comparison. */
-static bool gain_is_significant(const json_t *record, int whole, int uniform)
+bool oa_evidence_share(const json_t *record, const char *attention, struct oa_fieller *out)
 {
+    static const struct oa_family alone = { .comparisons = 1 };
+    int entry = oa_record_entry(record, attention), whole = oa_record_whole(record),
+        uniform = oa_record_entry(record, OA_CLAIMED_UNIFORM);
+    if (entry < 0 || whole < 0 || uniform < 0 || whole == uniform || entry == uniform)
+        return false;
+    *out = oa_recorded_share(record, entry, whole, uniform, &alone);
+    if (out->form != OA_FIELLER_BOUNDED || !(out->gain > 0))
+        return false;
+    /* the gain is judged as in the report of the comparison, in its family */
     const json_t *n = json_object_get(json_object_get(record, "family"), "comparisons");
     struct oa_family own = { .comparisons = (int)json_integer_value(n),
                              .verdict_seeds = OA_VERDICT_SEEDS };
@@ -23,19 +31,7 @@ static bool gain_is_significant(const json_t *record, int whole, int uniform)
     return oa_recorded_against(&left, &right, &own).verdict != OA_AGAINST_UNRESOLVED;
 }
 
-bool oa_evidence_share(const json_t *record, const char *attention, struct oa_fieller *out)
-{
-    static const struct oa_family alone = { .comparisons = 1 };
-    int entry = oa_record_entry(record, attention), whole = oa_record_whole(record),
-        uniform = oa_record_entry(record, OA_CLAIMED_UNIFORM);
-    if (entry < 0 || whole < 0 || uniform < 0 || whole == uniform || entry == uniform)
-        return false;
-    *out = oa_recorded_share(record, entry, whole, uniform, &alone);
-    return out->form == OA_FIELLER_BOUNDED && out->gain > 0 &&
-           gain_is_significant(record, whole, uniform);
-}
-
-/* Tasks share their attentions, and none of them is a point of an axis. */
+/* All variants have the same attentions, and there is no axis. */
 static bool is_map(const struct oa_judged *j)
 {
     const struct oa_experiment *e = j->experiment;
@@ -69,15 +65,6 @@ static void draw_cell(struct oa_svg *g, double x, double y, const json_t *record
     snprintf(text, sizeof text, "%s to %s", oa_number_fixed(low, 100 * share.low, 0),
              oa_number_fixed(high, 100 * share.high, 0));
     oa_svg_text(g, x + COLUMN / 2.0, y + 28, "middle", "note", text);
-}
-
-static void draw_column(struct oa_svg *g, const struct oa_judged *j, int variant, double x)
-{
-    const struct oa_variant *v = &j->experiment->variants[variant];
-    oa_svg_text(g, x + COLUMN / 2.0, TOP / 2.0, "middle", "name", v->name);
-    for (int a = 0; a < j->experiment->variants->attentions; a++)
-        draw_cell(g, x, TOP + (double)a * ROW, j->record[variant],
-                  j->experiment->variants->attention[a]);
 }
 
 /* "not run yet: trec, wikitext" */
@@ -117,7 +104,9 @@ bool oa_evidence_map(const struct oa_judged *j, struct oa_text *out)
         oa_svg_text(&g, 8, TOP + (a + 0.5) * ROW, "start", "name", first->attention[a]);
     for (int v = 0; v < e->variant_count; v++)
         if (j->record[v]) {
-            draw_column(&g, j, v, x);
+            oa_svg_text(&g, x + COLUMN / 2.0, TOP / 2.0, "middle", "name", e->variants[v].name);
+            for (int a = 0; a < first->attentions; a++)
+                draw_cell(&g, x, TOP + (double)a * ROW, j->record[v], first->attention[a]);
             x += COLUMN;
         }
     oa_svg_text(&g, 8, g.height - 50, "start", "note", legend);

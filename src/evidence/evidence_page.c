@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The page of evidence as Markdown: an overview, and for each experiment what was claimed, what was
- * run, what it says.
+ * The page of evidence as Markdown: an overview, and for each experiment the claim, the runs and
+ * the findings.
  */
 #include "evidence/pages.h"
 
@@ -97,28 +97,6 @@ static void add_claim(const struct oa_judged *j, struct oa_text *out)
     evidence_add_markdown(out, "Scale: ", oa_claim_text(e, "scale"), "\n\n");
 }
 
-static void evidence_add_cost(const struct oa_judged *j, struct oa_text *out)
-{
-    char time[OA_NUMBER], flops[OA_NUMBER];
-    struct oa_record_cost cost = oa_judged_cost(j);
-    oa_text_printf(out, "\nCost, tuning included: %.0f runs, %s of processor time, %sFLOPs. ",
-                   cost.runs, oa_number_seconds(time, cost.processor_seconds),
-                   oa_number_si(flops, cost.flops));
-}
-
-static void add_declared(const struct oa_judged *j, struct oa_text *out)
-{
-    size_t i;
-    json_t *name;
-    oa_text_printf(out, "Declared on %s. ", j->declared.date);
-    json_array_foreach(j->declared.changed, i, name)
-    {
-        oa_text_printf(out, "%s`%s`",
-                       i ? ", " : "**Changed since then**: ", json_string_value(name));
-    }
-    oa_text_printf(out, "%s", i ? ". " : "");
-}
-
 static void add_experiment(const struct oa_judged *j, const char *charts, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
@@ -136,14 +114,27 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
     oa_evidence_predictions(j, out);
     oa_evidence_runs(j, out);
     if (oa_judged_records(j) > 0) {
+        char time[OA_NUMBER], flops[OA_NUMBER];
+        struct oa_record_cost cost = oa_judged_cost(j);
         oa_evidence_numbers(j, out);
-        evidence_add_cost(j, out);
+        oa_text_printf(out, "\nCost, tuning included: %.0f runs, %s of processor time, %sFLOPs. ",
+                       cost.runs, oa_number_seconds(time, cost.processor_seconds),
+                       oa_number_si(flops, cost.flops));
     } else {
         oa_text_printf(out, "%s",
                        *j->declared.date ? "\nNo comparison is finished. " : "\nNot run. ");
     }
-    if (*j->declared.date)
-        add_declared(j, out);
+    if (*j->declared.date) {
+        size_t i;
+        json_t *name;
+        oa_text_printf(out, "Declared on %s. ", j->declared.date);
+        json_array_foreach(j->declared.changed, i, name)
+        {
+            oa_text_printf(out, "%s`%s`",
+                           i ? ", " : "**Changed since then**: ", json_string_value(name));
+        }
+        oa_text_printf(out, "%s", i ? ". " : "");
+    }
     oa_text_printf(out, "Run it with `orthant evidence %s --data FOLDER`.\n", e->name);
 }
 

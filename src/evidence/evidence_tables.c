@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of a page of evidence: predictions with their answers, what was run, and the numbers.
+ * The tables of a page of evidence: predictions with their verdicts, the runs, and their scores.
  */
 #include "evidence/pages.h"
 #include "evidence/score_findings.h"
@@ -31,16 +31,7 @@ struct oa_record_measure oa_finding_measure(const struct oa_judged *j, const str
     return oa_record_measure_of(j->record[f->left]);
 }
 
-static void evidence_add_p(const struct oa_against *a, struct oa_text *out)
-{
-    char p[OA_NUMBER];
-    double shown = a->verdict == OA_AGAINST_EQUIVALENT ? a->equivalence : a->adjusted;
-    if (isfinite(shown))
-        oa_text_printf(out, ", %sp %s", a->verdict == OA_AGAINST_EQUIVALENT ? "equivalence " : "",
-                       shown < 1e-4 ? "< 0.0001" : oa_number(p, shown, 2));
-}
-
-/* A text into the next cell, which takes it as it is. */
+/* Moves the text into the next cell. */
 static void evidence_cell(struct oa_table *t, struct oa_text *text)
 {
     oa_table_cell(t, "%s", text->s ? text->s : "");
@@ -49,60 +40,44 @@ static void evidence_cell(struct oa_table *t, struct oa_text *text)
 
 /* ---- predictions ---- */
 
-static void add_score(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
-{
-    struct oa_record_measure m = oa_finding_measure(j, f);
-    struct oa_estimate shown = oa_against_interval(&f->against);
-    oa_add_difference(&shown, m.decimals, out);
-    oa_text_printf(out, "%s%s", isfinite(f->against.difference.mean) && *m.unit ? " " : "",
-                   isfinite(f->against.difference.mean) ? m.unit : "");
-}
-
-static void add_speed(const struct oa_range *r, struct oa_text *out)
-{
-    char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
-    if (isfinite(r->low))
-        oa_text_printf(out, "%s times as fast (%s to %s)", oa_number(value, r->value, 3),
-                       oa_number(low, r->low, 3), oa_number(high, r->high, 3));
-}
-
-static void add_retained(const struct oa_fieller *r, struct oa_text *out)
-{
-    char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
-    if (r->form == OA_FIELLER_BOUNDED)
-        oa_text_printf(out, "keeps %s (%s to %s)", oa_number_fixed(value, r->value, 2),
-                       oa_number_fixed(low, r->low, 2), oa_number_fixed(high, r->high, 2));
-}
-
-static void add_limits(const struct oa_stability *s, struct oa_text *out)
-{
-    char left[OA_NUMBER], right[OA_NUMBER];
-    oa_text_printf(out, "up to %s against %s; of %d seeds %d further, %d less far",
-                   oa_number(left, s->left_limit, 3), oa_number(right, s->right_limit, 3), s->seeds,
-                   s->left_larger, s->right_larger);
-}
-
 /* What was measured: a difference of scores, a speed, pairs, limits, a share. */
 static void add_measured(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
 {
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
-    if (relation == OA_FASTER_THAN)
-        add_speed(&f->speed, out);
-    else if (relation == OA_SAME_AS)
+    char a[OA_NUMBER], b[OA_NUMBER], c[OA_NUMBER];
+    if (relation == OA_FASTER_THAN) {
+        if (isfinite(f->speed.low))
+            oa_text_printf(out, "%s times as fast (%s to %s)", oa_number(a, f->speed.value, 3),
+                           oa_number(b, f->speed.low, 3), oa_number(c, f->speed.high, 3));
+    } else if (relation == OA_SAME_AS) {
         oa_text_printf(out, "pairs: %d alike, %d opposed, %d inconclusive", f->ranking.alike,
                        f->ranking.opposed, f->ranking.open);
-    else if (relation == OA_AS_STABLE_AS)
-        add_limits(&f->stability, out);
-    else if (relation == OA_KEEPS_AT_LEAST)
-        add_retained(&f->share, out);
-    else
-        add_score(j, f, out);
+    } else if (relation == OA_AS_STABLE_AS) {
+        const struct oa_stability *s = &f->stability;
+        oa_text_printf(out, "up to %s against %s; of %d seeds %d further, %d less far",
+                       oa_number(a, s->left_limit, 3), oa_number(b, s->right_limit, 3), s->seeds,
+                       s->left_larger, s->right_larger);
+    } else if (relation == OA_KEEPS_AT_LEAST) {
+        if (f->share.form == OA_FIELLER_BOUNDED)
+            oa_text_printf(out, "keeps %s (%s to %s)", oa_number_fixed(a, f->share.value, 2),
+                           oa_number_fixed(b, f->share.low, 2),
+                           oa_number_fixed(c, f->share.high, 2));
+    } else {
+        struct oa_record_measure m = oa_finding_measure(j, f);
+        struct oa_estimate shown = oa_against_interval(&f->against);
+        oa_add_difference(&shown, m.decimals, out);
+        if (isfinite(f->against.difference.mean))
+            oa_text_printf(out, "%s%s", *m.unit ? " " : "", m.unit);
+    }
 }
 
 static void add_finding(const struct oa_judged *j, const struct oa_finding *f, struct oa_table *t,
                         struct oa_text *text)
 {
-    bool run = f->verdict != OA_CLAIM_NOT_RUN;
+    bool run = f->verdict != OA_CLAIM_NOT_RUN,
+         equivalent = f->against.verdict == OA_AGAINST_EQUIVALENT;
+    double p = equivalent ? f->against.equivalence : f->against.adjusted;
+    char number[OA_NUMBER];
     oa_table_cell(t, "%s", j->experiment->predictions[f->prediction].text);
     oa_add_variants(j, f, text);
     evidence_cell(t, text);
@@ -111,7 +86,9 @@ static void add_finding(const struct oa_judged *j, const struct oa_finding *f, s
     evidence_cell(t, text);
     if (run) {
         oa_text_printf(text, "%s", oa_finding_words(j, f));
-        evidence_add_p(&f->against, text);
+        if (isfinite(p))
+            oa_text_printf(text, ", %sp %s", equivalent ? "equivalence " : "",
+                           p < 1e-4 ? "< 0.0001" : oa_number(number, p, 2));
     }
     evidence_cell(t, text);
     oa_table_cell(t, "%s", oa_claim_verdict_words(f->verdict));
@@ -134,7 +111,7 @@ void oa_evidence_predictions(const struct oa_judged *j, struct oa_text *out)
     oa_table_free(&t);
 }
 
-/* ---- what was run ---- */
+/* ---- runs ---- */
 
 static void add_changes(const struct oa_experiment *e, struct oa_text *out)
 {
@@ -164,17 +141,6 @@ static void add_changes(const struct oa_experiment *e, struct oa_text *out)
     oa_text_printf(out, ".\n\n");
 }
 
-static void evidence_add_seeds(const struct oa_options *o, struct oa_text *out)
-{
-    if (o->compare_until_resolved)
-        oa_text_printf(
-            out,
-            "%ld seeds from %ld on, then more, at most %ld, until all comparisons are resolved",
-            o->compare_seeds, o->train_seed, o->compare_max_seeds);
-    else
-        oa_text_printf(out, "%ld seeds from %ld on", o->compare_seeds, o->train_seed);
-}
-
 static void add_statistics(const struct oa_options *o, struct oa_text *out)
 {
     char margin[OA_NUMBER];
@@ -189,15 +155,6 @@ static void add_statistics(const struct oa_options *o, struct oa_text *out)
     oa_text_printf(out, "; the same %s", oa_budget_name(o->compare_equal));
 }
 
-static void add_budget(const struct oa_options *o, struct oa_text *out)
-{
-    oa_text_printf(out, "%ld steps of ", o->train_steps);
-    if (o->train_batch_tokens)
-        oa_text_printf(out, "%ld tokens per side; ", o->train_batch_tokens * o->train_accumulate);
-    else
-        oa_text_printf(out, "%ld rows; ", o->train_batch * o->train_accumulate);
-}
-
 void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out)
 {
     const struct oa_options *o = &j->experiment->variants[0].options;
@@ -207,27 +164,23 @@ void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out)
         oa_experiment_plain(j->experiment) ? "" : " (first comparison)", o->data_task,
         o->data_train, o->data_tokenizer, o->model_layers, oa_plural(o->model_layers),
         o->model_width, o->model_heads, oa_plural(o->model_heads), o->model_context);
-    add_budget(o, out);
-    evidence_add_seeds(o, out);
+    if (o->train_batch_tokens)
+        oa_text_printf(out, "%ld steps of %ld tokens per side; ", o->train_steps,
+                       o->train_batch_tokens * o->train_accumulate);
+    else
+        oa_text_printf(out, "%ld steps of %ld rows; ", o->train_steps,
+                       o->train_batch * o->train_accumulate);
+    oa_text_printf(out, "%ld seeds from %ld on", o->compare_seeds, o->train_seed);
+    if (o->compare_until_resolved)
+        oa_text_printf(out, ", then more, at most %ld, until all comparisons are resolved",
+                       o->compare_max_seeds);
     add_statistics(o, out);
     oa_text_printf(out, ".\n\n");
     if (!oa_experiment_plain(j->experiment))
         add_changes(j->experiment, out);
 }
 
-/* ---- numbers ---- */
-
-static const json_t *entry_of(const json_t *record, int entry)
-{
-    return json_array_get(json_object_get(record, "entries"), (size_t)entry);
-}
-
-static const char *recorded_name(const json_t *entry)
-{
-    return json_is_true(json_object_get(entry, "floor"))
-               ? "uniform baseline"
-               : json_string_value(json_object_get(entry, "attention"));
-}
+/* ---- scores ---- */
 
 /* "lr=0.003, clip=1" */
 static void add_values(const json_t *values, struct oa_text *out)
@@ -283,14 +236,16 @@ static void evidence_add_difference(const json_t *record, int entry, int other, 
 static void add_entry(const struct oa_judged *j, int variant, int entry, struct oa_table *t,
                       struct oa_text *text)
 {
-    const json_t *record = j->record[variant], *e = entry_of(record, entry);
-    const json_t *baseline = json_object_get(record, "baseline");
+    const json_t *record = j->record[variant], *baseline = json_object_get(record, "baseline");
+    const json_t *e = json_array_get(json_object_get(record, "entries"), (size_t)entry);
+    bool uniform = json_is_true(json_object_get(e, "floor"));
     struct oa_record_measure m = oa_record_measure_of(record);
     struct oa_estimate score = oa_record_score(record, entry);
     char number[OA_NUMBER];
     oa_table_cell(t, "%s",
                   oa_experiment_plain(j->experiment) ? "" : j->experiment->variants[variant].name);
-    oa_table_cell(t, "%s", recorded_name(e));
+    oa_table_cell(
+        t, "%s", uniform ? "uniform baseline" : json_string_value(json_object_get(e, "attention")));
     oa_text_printf(text, "%s", oa_number_fixed(number, score.mean, m.decimals));
     if (isfinite(score.half))
         oa_text_printf(text, " ±%s", oa_number_fixed(number, score.half, m.decimals));
@@ -354,7 +309,7 @@ static void add_measure(const struct oa_judged *j, int variant, bool several, st
                    *m.unit ? ", differences in " : "", m.unit, m.higher ? "higher" : "lower");
 }
 
-/* What each comparison is about. */
+/* The measures that the comparisons rank by. */
 static void add_measures(const struct oa_judged *j, struct oa_text *out)
 {
     int measures = 0;

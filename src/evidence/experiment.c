@@ -66,7 +66,7 @@ bool oa_experiment_plain(const struct oa_experiment *e)
     return json_object_get(e->claim, "variants") == NULL;
 }
 
-/* ---- what has to be there ---- */
+/* ---- required and known keys ---- */
 
 static const char *const texts[] = { "title", "question", "source", "scale", NULL };
 static const char *const of_data[] = { "name", "get", "licence", NULL };
@@ -100,7 +100,7 @@ static enum oa_error refuse_key(oa_context *c, const struct oa_experiment *e, co
     return code;
 }
 
-/* A word that is spelled wrong must not be passed over. */
+/* more: further known keys, or NULL. */
 static enum oa_error check_keys(oa_context *c, const struct oa_experiment *e, const char *where,
                                 json_t *map, const char *const *keys, const char *const *more)
 {
@@ -136,17 +136,6 @@ static enum oa_error check_list(oa_context *c, const struct oa_experiment *e, co
     return OA_OK;
 }
 
-static enum oa_error check_claim(oa_context *c, const struct oa_experiment *e)
-{
-    json_t *data = json_object_get(e->claim, "data");
-    OA_TRY(check_keys(c, e, "the section claim", e->claim, texts, others));
-    OA_TRY(check_texts(c, e, "claim", e->claim, texts));
-    OA_TRY(check_keys(c, e, "claim.data", data, of_data, NULL));
-    OA_TRY(check_texts(c, e, "claim.data", data, of_data));
-    OA_TRY(check_list(c, e, "published"));
-    return check_list(c, e, "predicts");
-}
-
 /* ---- variants ---- */
 
 /* A list as the options have it: a line for each item. */
@@ -180,42 +169,15 @@ static enum oa_error set_option(oa_context *c, const struct oa_experiment *e, co
     return code;
 }
 
-static enum oa_error set_options(oa_context *c, const struct oa_experiment *e, json_t *set,
-                                 struct oa_options *o)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach(set, key, value)
-    {
-        OA_TRY(set_option(c, e, key, value, o));
-    }
-    return OA_OK;
-}
-
-static bool good_name(const char *name)
-{
-    return *name && strlen(name) < 60 && name[0] != '.' &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") ==
-               strlen(name);
-}
-
-static enum oa_error read_at(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                             double *out)
-{
-    const char *text = oa_claim_scalar(node);
-    *out = NAN;
-    if (!node)
-        return OA_OK;
-    return text && oa_parse_real(text, out) ? OA_OK
-                                            : oa_claim_refuse(c, e, node, "at must be a number");
-}
-
 static enum oa_error name_variant(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                   int i)
 {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     struct oa_variant *v = &e->variants[i];
     const char *name = member(node, "name");
-    if (!good_name(name))
+    size_t length = strlen(name);
+    if (length == 0 || length >= 60 || *name == '.' || strspn(name, letters) != length)
         return oa_claim_refuse(c, e, json_object_get(node, "name"),
                                "variant %d needs a name of letters, digits, - and _, which is also "
                                "the name of its folder",
@@ -256,7 +218,7 @@ static bool variant_includes(const struct oa_variant *v, const char *attention)
     return oa_variant_has(v, attention) || (uniform && oa_variant_has(v, OA_CLAIMED_UNIFORM));
 }
 
-/* What would be refused after the first of the two had run. */
+/* Errors that would otherwise appear only after the first of the two has run. */
 static enum oa_error check_from(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                 const struct oa_variant *v)
 {
@@ -298,13 +260,18 @@ static enum oa_error read_from(oa_context *c, const struct oa_experiment *e, con
 static enum oa_error read_variant(oa_context *c, const struct oa_experiment *e, json_t *node, int i)
 {
     struct oa_variant *v = &e->variants[i];
-    json_t *set = json_object_get(node, "set");
+    json_t *set = json_object_get(node, "set"), *at = json_object_get(node, "at"), *value;
+    const char *key;
     OA_TRY(check_keys(c, e, "a variant", node, of_variants, NULL));
     OA_TRY(name_variant(c, e, node, i));
-    OA_TRY(read_at(c, e, json_object_get(node, "at"), &v->at));
+    if (at && (!oa_claim_scalar(at) || !oa_parse_real(oa_claim_scalar(at), &v->at)))
+        return oa_claim_refuse(c, e, at, "at must be a number");
     if (!json_is_object(set) || oa_claim_scalar(set))
         return oa_claim_refuse(c, e, set, "variant %s needs a map `set` of options", v->name);
-    OA_TRY(set_options(c, e, set, &v->options));
+    json_object_foreach(set, key, value)
+    {
+        OA_TRY(set_option(c, e, key, value, &v->options));
+    }
     OA_TRY(read_attentions(c, e, v));
     return read_from(c, e, json_object_get(node, "from"), i);
 }
@@ -346,42 +313,40 @@ static enum oa_error read_predictions(oa_context *c, struct oa_experiment *e)
     return OA_OK;
 }
 
-/* ---- all of it ---- */
-
-static char *stem(oa_context *c, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *name = oa_copy_text(c, slash ? slash + 1 : path), *dot = name ? strrchr(name, '.') : NULL;
-    if (dot)
-        *dot = 0;
-    return name;
-}
+/* ---- the whole file ---- */
 
 enum oa_error oa_experiment_read(oa_context *c, const char *path, struct oa_experiment *out)
 {
     struct oa_options shared;
-    *out = (struct oa_experiment){ .name = stem(c, path), .path = oa_copy_text(c, path) };
+    const char *slash = strrchr(path, '/');
+    *out = (struct oa_experiment){ .name = oa_copy_text(c, slash ? slash + 1 : path),
+                                   .path = oa_copy_text(c, path) };
     OA_TRY(oa_status(c));
+    char *dot = strrchr(out->name, '.');
+    if (dot)
+        *dot = 0;
     oa_options_default(&shared);
     OA_TRY(oa_options_load(c, &shared, path, NULL));
     OA_TRY(oa_yaml_section(c, path, OA_CLAIM_SECTION, &out->claim));
-    OA_TRY(check_claim(c, out));
+    json_t *data = json_object_get(out->claim, "data");
+    OA_TRY(check_keys(c, out, "the section claim", out->claim, texts, others));
+    OA_TRY(check_texts(c, out, "claim", out->claim, texts));
+    OA_TRY(check_keys(c, out, "claim.data", data, of_data, NULL));
+    OA_TRY(check_texts(c, out, "claim.data", data, of_data));
+    OA_TRY(check_list(c, out, "published"));
+    OA_TRY(check_list(c, out, "predicts"));
     OA_TRY(read_variants(c, out, &shared));
     return read_predictions(c, out);
 }
 
-static void free_variant(struct oa_variant *v)
-{
-    for (int i = 0; i < v->attentions; i++)
-        oa_free(v->attention[i]);
-    oa_free(v->attention);
-    oa_free(v->name);
-}
-
 void oa_experiment_free(struct oa_experiment *e)
 {
-    for (int i = 0; i < e->variant_count; i++)
-        free_variant(&e->variants[i]);
+    for (int i = 0; i < e->variant_count; i++) {
+        for (int a = 0; a < e->variants[i].attentions; a++)
+            oa_free(e->variants[i].attention[a]);
+        oa_free(e->variants[i].attention);
+        oa_free(e->variants[i].name);
+    }
     for (int i = 0; i < e->prediction_count; i++) {
         oa_free(e->predictions[i].text);
         oa_free(e->predictions[i].left.attention);

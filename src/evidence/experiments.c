@@ -9,18 +9,10 @@
 
 /* ---- a folder of experiments ---- */
 
-static int wanted(const struct dirent *d)
+static int is_experiment(const struct dirent *d)
 {
     size_t n = strlen(d->d_name);
     return d->d_name[0] != '.' && n > 5 && strcmp(d->d_name + n - 5, ".yaml") == 0;
-}
-
-static enum oa_error read_one(oa_context *c, const char *folder, const char *name,
-                              struct oa_experiments *out)
-{
-    char path[OA_PATH];
-    OA_TRY(oa_path(c, path, folder, name));
-    return oa_experiment_read(c, path, &out->at[out->count++]);
 }
 
 /* In the order of bytes, whatever the locale. */
@@ -33,7 +25,7 @@ enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_e
 {
     struct dirent **names;
     *out = (struct oa_experiments){ 0 };
-    int count = scandir(folder, &names, wanted, by_name);
+    int count = scandir(folder, &names, is_experiment, by_name);
     if (count < 0)
         return oa_fail(
             c, OA_IO,
@@ -42,8 +34,11 @@ enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_e
     out->at = oa_alloc(c, ((size_t)count + 1) * sizeof *out->at);
     enum oa_error e = oa_status(c);
     for (int i = 0; i < count; i++) {
+        char path[OA_PATH];
         if (e == OA_OK)
-            e = read_one(c, folder, names[i]->d_name, out);
+            e = oa_path(c, path, folder, names[i]->d_name);
+        if (e == OA_OK)
+            e = oa_experiment_read(c, path, &out->at[out->count++]);
         free(names[i]);
     }
     free(names);
@@ -62,40 +57,19 @@ void oa_experiments_free(struct oa_experiments *e)
 
 /* ---- data ---- */
 
-static enum oa_error refuse_missing(oa_context *c, const struct oa_experiment *e, const char *path)
-{
-    return oa_fail(c, OA_IO,
-                   "%s: data missing: %s does not exist. It needs %s: %s (licence: %s). Give the "
-                   "folder of the data with --data",
-                   e->name, path, oa_claim_data(e, "name"), oa_claim_data(e, "get"),
-                   oa_claim_data(e, "licence"));
-}
-
-/* What ships with the source, and what is given with its whole path, is not in the folder of the
+/* Files that ship with the source, and those with an absolute path, are not in the folder of the
  * data. */
-static bool elsewhere(const char *name)
+static enum oa_error data_path(oa_context *c, const char *data, const char *name, char out[OA_PATH])
 {
-    return *name == '/' || strncmp(name, "data/", 5) == 0;
-}
-
-/* The files of an experiment, and where they are looked for. */
-struct files {
-    oa_context *c;
-    const struct oa_experiment *e;
-    const char *data; /* folder of the data */
-};
-
-static enum oa_error path_of(const struct files *f, const char *name, char out[OA_PATH])
-{
-    if (!elsewhere(name))
-        return oa_path(f->c, out, f->data, name);
+    if (*name != '/' && strncmp(name, "data/", 5) != 0)
+        return oa_path(c, out, data, name);
     snprintf(out, OA_PATH, "%s", name);
     return OA_OK;
 }
 
-/* What an option names, in one text: with commas between them; nothing where it names no file. */
-static enum oa_error names_of(oa_context *c, const struct oa_options *o, const char *key,
-                              struct oa_text *out)
+/* The files that an option names, separated by commas; none where the tokenizer is no file. */
+static enum oa_error file_names(oa_context *c, const struct oa_options *o, const char *key,
+                                struct oa_text *out)
 {
     size_t n = strlen(o->data_tokenizer);
     bool file = n > 5 && strcmp(o->data_tokenizer + n - 5, ".json") == 0;
@@ -103,41 +77,30 @@ static enum oa_error names_of(oa_context *c, const struct oa_options *o, const c
     return strcmp(key, "data.tokenizer") == 0 && !file ? OA_OK : oa_options_get(c, o, key, out);
 }
 
-/* use(name) for each. */
-static enum oa_error each_file(const struct files *f, const struct oa_options *o, const char *key,
-                               enum oa_error (*use)(const struct files *f, const char *name,
-                                                    void *argument),
-                               void *argument)
+static enum oa_error set_data_paths(oa_context *c, const struct oa_experiment *e, const char *data,
+                                    const char *key, struct oa_options *o)
 {
-    struct oa_text names;
-    char *rest = NULL;
-    enum oa_error code = names_of(f->c, o, key, &names);
+    struct oa_text names, paths;
+    char path[OA_PATH], *rest = NULL;
+    oa_text_init(&paths, c);
+    enum oa_error code = file_names(c, o, key, &names);
     for (char *name = names.s ? strtok_r(names.s, ",", &rest) : NULL; name && code == OA_OK;
-         name = strtok_r(NULL, ",", &rest))
-        code = use(f, name, argument);
+         name = strtok_r(NULL, ",", &rest)) {
+        code = data_path(c, data, name, path);
+        if (code == OA_OK && !oa_file_exists(path))
+            code = oa_fail(c, OA_IO,
+                           "%s: data missing: %s does not exist. It needs %s: %s (licence: %s). "
+                           "Give the folder of the data with --data",
+                           e->name, path, oa_claim_data(e, "name"), oa_claim_data(e, "get"),
+                           oa_claim_data(e, "licence"));
+        if (code == OA_OK)
+            oa_text_printf(&paths, "%s%s", paths.length ? "," : "", path);
+    }
+    if (code == OA_OK && oa_status(c) == OA_OK && paths.length)
+        code = oa_options_set(c, o, key, paths.s);
     oa_text_free(&names);
-    return code;
-}
-
-static enum oa_error add_path(const struct files *f, const char *name, void *argument)
-{
-    struct oa_text *out = argument;
-    char path[OA_PATH];
-    OA_TRY(path_of(f, name, path));
-    oa_text_printf(out, "%s%s", out->length ? "," : "", path);
-    return oa_file_exists(path) ? oa_status(f->c) : refuse_missing(f->c, f->e, path);
-}
-
-static enum oa_error set_declared_paths(const struct files *f, const char *key,
-                                        struct oa_options *o)
-{
-    struct oa_text paths;
-    oa_text_init(&paths, f->c);
-    enum oa_error code = each_file(f, o, key, add_path, &paths);
-    if (code == OA_OK && paths.length)
-        code = oa_options_set(f->c, o, key, paths.s);
     oa_text_free(&paths);
-    return code;
+    return code == OA_OK ? oa_status(c) : code;
 }
 
 enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
@@ -145,29 +108,26 @@ enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
                                  struct oa_options *out)
 {
     const struct oa_option_row *row;
-    struct files f = { c, e, data };
     *out = v->options;
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (row->role & OA_NAMES_FILES)
-            OA_TRY(set_declared_paths(&f, row->key, out));
+            OA_TRY(set_data_paths(c, e, data, row->key, out));
     return OA_OK;
 }
 
-/* ---- what they hold ---- */
-
-/* Of a run that others start from, its model; another comparison says itself what its runs are. */
-static enum oa_error add_digest(const struct files *f, const char *name, void *argument)
+/* Of a run that others start from, the digest is that of its model. A folder without a model is
+ * another comparison, whose own declaration has its data. */
+static enum oa_error add_digest(oa_context *c, const char *data, const char *name, json_t *out)
 {
-    json_t *out = argument;
     char path[OA_PATH], inside[OA_PATH];
     struct oa_digest digest;
-    OA_TRY(path_of(f, name, path));
-    OA_TRY(oa_path(f->c, inside, path, "."));
+    OA_TRY(data_path(c, data, name, path));
+    OA_TRY(oa_path(c, inside, path, "."));
     if (oa_file_exists(inside))
         snprintf(path + strlen(path), sizeof path - strlen(path), "/model.safetensors");
     if (json_object_get(out, name) || !oa_file_exists(path))
         return OA_OK;
-    OA_TRY(oa_digest_of_file(f->c, path, &digest));
+    OA_TRY(oa_digest_of_file(c, path, &digest));
     json_object_set_new(out, name, json_sprintf("sha256:%s", digest.hex));
     return OA_OK;
 }
@@ -176,10 +136,18 @@ enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e
                                     json_t *out)
 {
     const struct oa_option_row *row;
-    struct files f = { c, e, data };
+    enum oa_error code = OA_OK;
     for (int v = 0; v < e->variant_count; v++)
-        for (int i = 0; (row = oa_option_at(i)); i++)
-            if (row->role & OA_NAMES_FILES)
-                OA_TRY(each_file(&f, &e->variants[v].options, row->key, add_digest, out));
-    return OA_OK;
+        for (int i = 0; (row = oa_option_at(i)) && code == OA_OK; i++) {
+            struct oa_text names;
+            char *rest = NULL;
+            if (!(row->role & OA_NAMES_FILES))
+                continue;
+            code = file_names(c, &e->variants[v].options, row->key, &names);
+            for (char *name = names.s ? strtok_r(names.s, ",", &rest) : NULL; name && code == OA_OK;
+                 name = strtok_r(NULL, ",", &rest))
+                code = add_digest(c, data, name, out);
+            oa_text_free(&names);
+        }
+    return code;
 }

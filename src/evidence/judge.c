@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What comparisons say of predictions. All findings of an experiment about scores, within one
- * comparison or between two, are one family: each has the simultaneous interval of one of as many
- * as were declared, whether all comparisons have ended or not (score_findings.c). Which step trains
- * faster is told by the rounds in which steps were timed, each prediction by itself.
+ * Verdicts on predictions. All findings of an experiment about scores, within one comparison or
+ * between two, are one family: each has a simultaneous interval for as many as were declared,
+ * whether all comparisons are finished or not (score_findings.c). Which step trains faster follows
+ * from the rounds in which steps were timed, each prediction by itself.
  *
- * Two attentions that are as good as each other, of which none was found better than the uniform
- * average, were not compared at what attention does: the comparison would have found as much of
- * anything. That is no answer (assay sensitivity: ICH guideline E10, 2000, 1.5). For the same
- * reason there is no share of a gain that was not shown.
+ * Two equivalent attentions, of which none was found better than the uniform average, were not
+ * compared at what attention does: any two would have been found equivalent. That is no answer
+ * (assay sensitivity: ICH guideline E10, 2000, 1.5). For the same reason there is no share of a
+ * gain that was not shown.
  *
- * An experiment holds when all its predictions do, and fails when one of them fails; before all of
- * them were run it is neither.
+ * An experiment holds when all its predictions hold, and fails when one of them fails; before all
+ * of them were run it does neither.
  */
 #include "evidence/score_findings.h"
 #include "evidence/stability.h"
@@ -43,21 +43,6 @@ static bool as_good(const struct oa_against *a)
     return a->verdict == OA_AGAINST_EQUIVALENT || a->verdict == OA_AGAINST_IDENTICAL;
 }
 
-/* A difference that was found is not yet one that matters: the whole interval is beyond the margin.
- */
-static bool beyond(const struct oa_against *a, double margin)
-{
-    return fabs(a->difference.mean) - a->half > margin;
-}
-
-static enum oa_claim_verdict one_is(enum oa_against_verdict wanted, const struct oa_against *a)
-{
-    bool other = a->verdict == OA_AGAINST_BETTER || a->verdict == OA_AGAINST_WORSE;
-    return a->verdict == wanted  ? OA_CLAIM_HOLDS
-           : other || as_good(a) ? OA_CLAIM_FAILS
-                                 : OA_CLAIM_INCONCLUSIVE;
-}
-
 enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struct oa_against *a,
                                           double margin)
 {
@@ -65,11 +50,16 @@ enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struc
     if (a->verdict == OA_AGAINST_NONE || a->verdict == OA_AGAINST_UNJUDGED ||
         a->verdict == OA_AGAINST_ONE_SEED || a->verdict == OA_AGAINST_FEW_SEEDS)
         return OA_CLAIM_UNTESTABLE;
-    if (relation == OA_BETTER_THAN || relation == OA_WORSE_THAN)
-        return one_is(relation == OA_BETTER_THAN ? OA_AGAINST_BETTER : OA_AGAINST_WORSE, a);
+    if (relation == OA_BETTER_THAN || relation == OA_WORSE_THAN) {
+        if (relation == OA_BETTER_THAN ? better : worse)
+            return OA_CLAIM_HOLDS;
+        return better || worse || as_good(a) ? OA_CLAIM_FAILS : OA_CLAIM_INCONCLUSIVE;
+    }
     if (as_good(a) || (better && relation == OA_AT_LEAST_AS_GOOD_AS))
         return OA_CLAIM_HOLDS;
-    return (better || worse) && beyond(a, margin) ? OA_CLAIM_FAILS : OA_CLAIM_INCONCLUSIVE;
+    /* a difference matters when its whole interval is beyond the margin */
+    bool beyond = fabs(a->difference.mean) - a->half > margin;
+    return (better || worse) && beyond ? OA_CLAIM_FAILS : OA_CLAIM_INCONCLUSIVE;
 }
 
 /* ---- findings ---- */
@@ -109,13 +99,6 @@ static bool about(const struct oa_judged *j, const struct oa_finding *f, enum oa
     return prediction_of(j, f)->relation == relation;
 }
 
-static enum oa_claim_verdict held_of_speed(const struct oa_range *r)
-{
-    if (!isfinite(r->low))
-        return OA_CLAIM_UNTESTABLE;
-    return r->low > 1 ? OA_CLAIM_HOLDS : r->high < 1 ? OA_CLAIM_FAILS : OA_CLAIM_INCONCLUSIVE;
-}
-
 static void judge_speed(struct oa_judged *j, struct oa_finding *f)
 {
     const struct oa_prediction *p = prediction_of(j, f);
@@ -124,7 +107,10 @@ static void judge_speed(struct oa_judged *j, struct oa_finding *f)
         return;
     f->speed = oa_record_speed(record, oa_record_entry(record, p->left.attention),
                                oa_record_entry(record, p->right.attention));
-    f->verdict = held_of_speed(&f->speed);
+    f->verdict = !isfinite(f->speed.low) ? OA_CLAIM_UNTESTABLE
+                 : f->speed.low > 1      ? OA_CLAIM_HOLDS
+                 : f->speed.high < 1     ? OA_CLAIM_FAILS
+                                         : OA_CLAIM_INCONCLUSIVE;
 }
 
 /* ---- scores ---- */
@@ -134,8 +120,8 @@ static bool variant_is_sequential(const struct oa_variant *v)
     return v->options.compare_until_resolved || v->options.compare_sequential;
 }
 
-/* How a finding is judged: as one of all that are about scores. The uniform baseline has no margin.
- * What was declared is answered with as few seeds as an interval needs. */
+/* A finding is judged as one of all that are about scores. The uniform baseline has no margin.
+ * Two seeds are enough for a verdict, because the predictions were declared. */
 static struct oa_family family_of(const struct oa_judged *j, const struct oa_finding *f)
 {
     const struct oa_prediction *p = prediction_of(j, f);
@@ -168,7 +154,7 @@ static bool attends(const struct oa_recorded *r, struct oa_family family)
            oa_recorded_against(r, &uniform, &family).verdict == OA_AGAINST_BETTER;
 }
 
-/* The difference becomes one of scores when it has been judged. */
+/* The difference is of costs until it has been judged, then of scores. */
 static void judge_score(struct oa_judged *j, struct oa_finding *f)
 {
     const struct oa_prediction *p = prediction_of(j, f);
@@ -186,15 +172,6 @@ static void judge_score(struct oa_judged *j, struct oa_finding *f)
         f->against.difference.mean = -f->against.difference.mean;
 }
 
-static enum oa_claim_verdict held_of_share(const struct oa_fieller *r, double share)
-{
-    if (r->form != OA_FIELLER_BOUNDED || r->gain < 0)
-        return OA_CLAIM_UNTESTABLE;
-    return r->low >= share   ? OA_CLAIM_HOLDS
-           : r->high < share ? OA_CLAIM_FAILS
-                             : OA_CLAIM_INCONCLUSIVE;
-}
-
 static void judge_share(struct oa_judged *j, struct oa_finding *f)
 {
     const struct oa_prediction *p = prediction_of(j, f);
@@ -206,10 +183,13 @@ static void judge_share(struct oa_judged *j, struct oa_finding *f)
         uniform = oa_record_entry(record, OA_CLAIMED_UNIFORM);
     if (entry >= 0 && whole >= 0 && uniform >= 0)
         f->share = oa_recorded_share(record, entry, whole, uniform, &family);
-    f->verdict = held_of_share(&f->share, p->share);
+    f->verdict = f->share.form != OA_FIELLER_BOUNDED || f->share.gain < 0 ? OA_CLAIM_UNTESTABLE
+                 : f->share.low >= p->share                               ? OA_CLAIM_HOLDS
+                 : f->share.high < p->share                               ? OA_CLAIM_FAILS
+                                                                          : OA_CLAIM_INCONCLUSIVE;
 }
 
-/* A pair that is turned round decides; the same order is told when every pair is. */
+/* One opposed pair refutes the prediction; it holds when every pair is alike. */
 static void judge_ranking(struct oa_judged *j, struct oa_finding *f)
 {
     const struct oa_variant *v = &j->experiment->variants[f->left];
@@ -231,7 +211,7 @@ static void judge_stability(struct oa_judged *j, struct oa_finding *f)
     f->verdict = oa_stability_verdict(&f->stability);
 }
 
-/* ---- what was found, in words ---- */
+/* ---- findings in words ---- */
 
 const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f)
 {
@@ -256,8 +236,7 @@ const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding 
 
 /* ---- all of it ---- */
 
-/* What was not run leaves the whole so. Then one that fails decides, one that cannot be judged, one
- * that is open. */
+/* The verdict on two predictions: the first of this order that either has. */
 static enum oa_claim_verdict together(enum oa_claim_verdict a, enum oa_claim_verdict b)
 {
     static const enum oa_claim_verdict order[] = { OA_CLAIM_NOT_RUN, OA_CLAIM_FAILS,

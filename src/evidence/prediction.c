@@ -27,7 +27,7 @@ const char *oa_relation_words(enum oa_relation r)
     return words[r];
 }
 
-/* The relation in the text, with blanks around it; NULL: absent. */
+/* The relation in the text, with blanks around it; NULL: none. */
 static const char *find_relation(const char *text, enum oa_relation *out, size_t *length)
 {
     for (int i = 0; i < OA_RELATIONS; i++) {
@@ -66,14 +66,6 @@ static char *cut(oa_context *c, const char *from, size_t length)
     return text;
 }
 
-static int find_variant(const struct oa_experiment *e, const char *name)
-{
-    for (int i = 0; i < e->variant_count; i++)
-        if (!oa_experiment_plain(e) && strcmp(e->variants[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
 /* "SPEC @ VARIANT" into the two. */
 static enum oa_error take_variant(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                   struct oa_claimed *out)
@@ -85,7 +77,9 @@ static enum oa_error take_variant(oa_context *c, const struct oa_experiment *e, 
     char *name = cut(c, mark + 1, strlen(mark + 1));
     if (!name)
         return OA_NO_MEMORY;
-    out->variant = find_variant(e, name);
+    for (int i = 0; i < e->variant_count; i++)
+        if (!oa_experiment_plain(e) && strcmp(e->variants[i].name, name) == 0)
+            out->variant = i;
     enum oa_error code =
         out->variant >= 0 ? OA_OK
                           : oa_claim_refuse(c, e, node, "there is no variant named \"%s\"", name);
@@ -153,36 +147,7 @@ static double side_margin(const struct oa_experiment *e, const struct oa_claimed
     return e->variants[side->variant < 0 ? 0 : side->variant].options.compare_margin;
 }
 
-static bool against_uniform(const struct oa_prediction *p)
-{
-    return strcmp(p->left.attention, OA_CLAIMED_UNIFORM) == 0 ||
-           strcmp(p->right.attention, OA_CLAIMED_UNIFORM) == 0;
-}
-
-/* A ranking is compared with one of another comparison, and with nothing else. */
-static enum oa_error check_ranking(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                                   const struct oa_prediction *p)
-{
-    bool ranked = p->relation == OA_SAME_AS, left = is_ranking(p->left.attention);
-    if (left != ranked || is_ranking(p->right.attention) != ranked ||
-        (ranked && p->left.variant < 0))
-        return oa_claim_refuse(c, e, node,
-                               "\"same as\" compares the order of the attentions in two variants; "
-                               "write ranking @ ONE same as ranking @ ANOTHER");
-    return OA_OK;
-}
-
-static enum oa_error check_speed(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                                 const struct oa_prediction *p)
-{
-    if (p->relation == OA_FASTER_THAN && p->left.variant != p->right.variant)
-        return oa_claim_refuse(
-            c, e, node,
-            "steps are timed within one comparison; name the same variant on both sides");
-    return OA_OK;
-}
-
-/* Limits are places of the axis, which the variants follow. */
+/* Limits are values on the axis, by which the variants are ordered. */
 static enum oa_error check_stability(oa_context *c, const struct oa_experiment *e,
                                      const json_t *node, const struct oa_prediction *p)
 {
@@ -197,22 +162,6 @@ static enum oa_error check_stability(oa_context *c, const struct oa_experiment *
                                "name none of them",
                                oa_relation_words(OA_AS_STABLE_AS));
     return OA_OK;
-}
-
-/* Of scores, between two comparisons. */
-static bool prediction_crosses_variants(const struct oa_prediction *p)
-{
-    return p->left.variant != p->right.variant && p->relation != OA_SAME_AS;
-}
-
-static enum oa_error check_margins(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                                   const struct oa_prediction *p)
-{
-    bool alike = side_margin(e, &p->left) == side_margin(e, &p->right);
-    return alike || !prediction_crosses_variants(p)
-               ? OA_OK
-               : oa_claim_refuse(c, e, node,
-                                 "two variants that are compared need the same compare.margin");
 }
 
 /* The share is of the baseline's gain over the uniform baseline, or of that of softmax. */
@@ -241,18 +190,10 @@ static enum oa_error check_whole(oa_context *c, const struct oa_experiment *e, c
     return code;
 }
 
-static enum oa_error check_wholes(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                                  const struct oa_prediction *p)
-{
-    for (int i = 0; i < e->variant_count; i++)
-        if (p->left.variant < 0 || p->left.variant == i)
-            OA_TRY(check_whole(c, e, node, &e->variants[i], p->left.attention));
-    return OA_OK;
-}
-
 /* ---- contradictions between predictions ---- */
 
-/* What would make it true: the left one is better (of speeds: faster), as good, worse. */
+/* Outcomes that make a prediction true: the left one is better (of speeds: faster), equivalent,
+ * worse. */
 enum { BETTER = 1, AS_GOOD = 2, WORSE = 4 };
 
 static int outcomes(enum oa_relation r)
@@ -266,12 +207,7 @@ static int outcomes(enum oa_relation r)
     return of[r];
 }
 
-static int turned(int outcomes)
-{
-    return (outcomes & AS_GOOD) | (outcomes & BETTER ? WORSE : 0) | (outcomes & WORSE ? BETTER : 0);
-}
-
-/* Are there two runs that both are about? One that names no variant is about each. */
+/* Are both pairs about the same two runs of some variant? A side that names none is about each. */
 static bool meet(const struct oa_claimed *a, const struct oa_claimed *b, const struct oa_claimed *c,
                  const struct oa_claimed *d)
 {
@@ -288,14 +224,15 @@ static int outcomes_expected_by(const struct oa_prediction *before, const struct
     bool scores = before->relation < OA_FASTER_THAN && p->relation < OA_FASTER_THAN;
     if (!scores && before->relation != p->relation)
         return 0;
+    int there = outcomes(before->relation);
     if (meet(&before->left, &before->right, &p->left, &p->right))
-        return outcomes(before->relation);
-    return meet(&before->left, &before->right, &p->right, &p->left)
-               ? turned(outcomes(before->relation))
-               : 0;
+        return there;
+    if (!meet(&before->left, &before->right, &p->right, &p->left))
+        return 0;
+    return (there & AS_GOOD) | (there & BETTER ? WORSE : 0) | (there & WORSE ? BETTER : 0);
 }
 
-/* Predictions are counted on the page: one that is made twice counts twice, and of two that exclude
+/* Predictions are counted on the page: a repeated one would count twice, and of two that exclude
  * each other one always fails. */
 static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                   const struct oa_prediction *p)
@@ -317,27 +254,39 @@ static enum oa_error prediction_check(oa_context *c, const struct oa_experiment 
                                       const json_t *node, const struct oa_prediction *p)
 {
     bool equal = p->relation == OA_AS_GOOD_AS || p->relation == OA_AT_LEAST_AS_GOOD_AS;
-    OA_TRY(check_ranking(c, e, node, p));
+    bool ranked = p->relation == OA_SAME_AS;
+    if (is_ranking(p->left.attention) != ranked || is_ranking(p->right.attention) != ranked ||
+        (ranked && p->left.variant < 0))
+        return oa_claim_refuse(c, e, node,
+                               "\"same as\" compares the order of the attentions in two variants; "
+                               "write ranking @ ONE same as ranking @ ANOTHER");
     if ((p->left.variant < 0) != (p->right.variant < 0))
         return oa_claim_refuse(
             c, e, node, "only one side names a variant; name one on both sides or on neither");
     if (p->left.variant == p->right.variant && strcmp(p->left.attention, p->right.attention) == 0)
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
-    OA_TRY(check_speed(c, e, node, p));
+    if (p->relation == OA_FASTER_THAN && p->left.variant != p->right.variant)
+        return oa_claim_refuse(
+            c, e, node,
+            "steps are timed within one comparison; name the same variant on both sides");
     OA_TRY(check_stability(c, e, node, p));
-    OA_TRY(check_margins(c, e, node, p));
-    if (equal && against_uniform(p))
+    double margin = side_margin(e, &p->left), right_margin = side_margin(e, &p->right);
+    if (p->left.variant != p->right.variant && !ranked && margin != right_margin)
+        return oa_claim_refuse(c, e, node,
+                               "two variants that are compared need the same compare.margin");
+    if (equal && (strcmp(p->left.attention, OA_CLAIMED_UNIFORM) == 0 ||
+                  strcmp(p->right.attention, OA_CLAIMED_UNIFORM) == 0))
         return oa_claim_refuse(
             c, e, node,
             "floor has no margin: only \"better than\" and \"worse than\" are possible");
-    if (equal && !(side_margin(e, &p->left) > 0))
+    if (equal && !(margin > 0))
         return oa_claim_refuse(
             c, e, node, "\"%s\" needs compare.margin, the largest difference that does not matter",
             oa_relation_words(p->relation));
     return check_others(c, e, node, p);
 }
 
-/* The right side is the number as text: what is predicted twice has the same one. */
+/* The right side is the number as text, by which repeated predictions are found. */
 static enum oa_error read_share(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                 const char *text, struct oa_prediction *out)
 {
@@ -351,7 +300,10 @@ static enum oa_error read_share(oa_context *c, const struct oa_experiment *e, co
     oa_number(number, out->share, 15);
     out->right = (struct oa_claimed){ oa_copy_text(c, number), out->left.variant };
     OA_TRY(oa_status(c));
-    return check_wholes(c, e, node, out);
+    for (int i = 0; i < e->variant_count; i++)
+        if (out->left.variant < 0 || out->left.variant == i)
+            OA_TRY(check_whole(c, e, node, &e->variants[i], out->left.attention));
+    return OA_OK;
 }
 
 /* text: with single blanks. */

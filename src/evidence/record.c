@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The record of a comparison: its results.json (docs/results.md) without what pages of evidence do
- * not show, under a checksum. So a page can be made again from small files, without the data and
- * without the runs.
+ * The record of a comparison: its results.json (docs/results.md), without members that pages of
+ * evidence do not show, under a checksum. So a page can be made again from small files, without the
+ * data and without the runs.
  */
 #include "base/checksum.h"
 #include "base/json_read.h"
@@ -229,9 +229,9 @@ struct oa_range oa_record_speed(const json_t *record, int a, int b)
     return oa_ratio_of(theirs, mine, read_rounds(record, b, theirs) == n ? n : 0);
 }
 
-/* ---- what it took ---- */
+/* ---- cost ---- */
 
-/* What a run that diverged does not say counts for nothing. */
+/* Members that a diverged run lacks count as 0. */
 static void record_add_cost(const json_t *object, double runs, struct oa_record_cost *sum)
 {
     double flops = recorded_number(object, "flops"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the runs in records say of predictions about scores. All such predictions of an experiment
+ * Predictions about scores, judged by the runs in records. All such predictions of an experiment
  * are one family, whether they are about one comparison or two: each is judged by the simultaneous
  * interval of its paired differences (statistics/family.h), which all contain the truth together
  * with a probability of 95 %. Verdicts that a comparison found by itself are of another family, and
@@ -52,7 +52,7 @@ static int common_costs(const struct oa_recorded *left, const struct oa_recorded
     return n;
 }
 
-/* Differences that spread no more than rounding does have no spread. */
+/* A spread that rounding explains counts as none. */
 static struct oa_estimate difference_of(const double *a, const double *b, int n)
 {
     double d[OA_SEEDS_CAP] = { 0 };
@@ -89,18 +89,6 @@ static bool same_losses(const struct oa_recorded *left, const struct oa_recorded
     return true;
 }
 
-/* Different models may have the same score with every seed: they are equivalent at the best score
- * that there is, and elsewhere there is nothing to judge by. */
-static void check_identical_scores(const struct oa_recorded *left, const struct oa_recorded *right,
-                                   double cost, struct oa_against *a)
-{
-    struct oa_record_measure m = oa_record_measure_of(left->record);
-    if (a->verdict != OA_AGAINST_IDENTICAL || same_losses(left, right))
-        return;
-    bool at_best = fabs((m.higher ? -cost : cost) - m.best) <= 1e-13 * fabs(m.best);
-    a->verdict = at_best ? OA_AGAINST_EQUIVALENT : OA_AGAINST_UNJUDGED;
-}
-
 struct oa_against oa_recorded_against(const struct oa_recorded *left,
                                       const struct oa_recorded *right, const struct oa_family *f)
 {
@@ -112,19 +100,18 @@ struct oa_against oa_recorded_against(const struct oa_recorded *left,
     out.difference = difference_of(a, b, n);
     oa_paired_errors(&out, 1);
     oa_family_judge(f, &out, 1);
-    check_identical_scores(left, right, oa_mean(a, n), &out);
+    /* Different models may have the same score with every seed: they are equivalent if it is the
+     * best possible score, and otherwise cannot be judged. */
+    if (out.verdict == OA_AGAINST_IDENTICAL && !same_losses(left, right)) {
+        struct oa_record_measure m = oa_record_measure_of(left->record);
+        double cost = oa_mean(a, n);
+        bool at_best = fabs((m.higher ? -cost : cost) - m.best) <= 1e-13 * fabs(m.best);
+        out.verdict = at_best ? OA_AGAINST_EQUIVALENT : OA_AGAINST_UNJUDGED;
+    }
     return out;
 }
 
 /* ---- retained shares ---- */
-
-/* Half the width of the interval for the mean of n differences with a deviation of 1. */
-static double unit_half(const struct oa_family *f, int n)
-{
-    struct oa_estimate one = { .n = n, .mean = 0, .sd = 1 };
-    double level = OA_FAMILY_LEVEL / f->comparisons;
-    return f->sequential ? oa_anytime_half(&one, level) : oa_half_at(&one, level);
-}
 
 struct oa_fieller oa_recorded_share(const json_t *record, int entry, int whole, int uniform,
                                     const struct oa_family *f)
@@ -143,13 +130,16 @@ struct oa_fieller oa_recorded_share(const json_t *record, int entry, int whole, 
         gain[n] = sign * (u - x);
         whole_gain[n++] = sign * (u - w);
     }
-    return oa_fieller_within(gain, whole_gain, n, unit_half(f, n));
+    struct oa_estimate one = { .n = n, .mean = 0, .sd = 1 };
+    double level = OA_FAMILY_LEVEL / f->comparisons;
+    double half = f->sequential ? oa_anytime_half(&one, level) : oa_half_at(&one, level);
+    return oa_fieller_within(gain, whole_gain, n, half);
 }
 
 /* ---- rankings ---- */
 
-/* 1: the first is better, -1: worse, 0: as good; NOT_TOLD. */
-enum { NOT_TOLD = 2 };
+/* 1: the first is better, -1: worse, 0: equivalent; OPEN: inconclusive. */
+enum { OPEN = 2 };
 
 static int order_of(const json_t *record, const char *a, const char *b, const struct oa_family *f)
 {
@@ -158,30 +148,27 @@ static int order_of(const json_t *record, const char *a, const char *b, const st
     enum oa_against_verdict v = oa_recorded_against(&first, &second, f).verdict;
     if (v == OA_AGAINST_BETTER || v == OA_AGAINST_WORSE)
         return v == OA_AGAINST_BETTER ? 1 : -1;
-    return v == OA_AGAINST_EQUIVALENT || v == OA_AGAINST_IDENTICAL ? 0 : NOT_TOLD;
+    return v == OA_AGAINST_EQUIVALENT || v == OA_AGAINST_IDENTICAL ? 0 : OPEN;
 }
 
-static void count_pair(int left, int right, struct oa_ranking *out)
-{
-    if (left == right && left != NOT_TOLD)
-        out->alike++;
-    else if (left * right == -1)
-        out->opposed++;
-    else
-        out->open++;
-}
-
-/* Means always have an order, so what counts is what is shown of a pair. Kendall (1938,
- * doi:10.2307/2332226) counts pairs in the same way, alike and opposed; a pair that is not told in
- * both is neither. */
+/* Means always have an order, so verdicts are counted. Kendall (1938, doi:10.2307/2332226) counts
+ * pairs in the same way, alike and opposed; a pair that is inconclusive in either comparison is
+ * neither. */
 struct oa_ranking oa_recorded_rankings(const json_t *left, const json_t *right,
                                        char *const *attention, int count, struct oa_family f)
 {
     struct oa_ranking sum = { 0 };
     f.comparisons *= count * (count - 1); /* both comparisons have count (count - 1) / 2 pairs */
     for (int b = 1; b < count; b++)
-        for (int a = 0; a < b; a++)
-            count_pair(order_of(left, attention[a], attention[b], &f),
-                       order_of(right, attention[a], attention[b], &f), &sum);
+        for (int a = 0; a < b; a++) {
+            int here = order_of(left, attention[a], attention[b], &f),
+                there = order_of(right, attention[a], attention[b], &f);
+            if (here == there && here != OPEN)
+                sum.alike++;
+            else if (here * there == -1)
+                sum.opposed++;
+            else
+                sum.open++;
+        }
     return sum;
 }

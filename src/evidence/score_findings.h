@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the runs in records say of scores. Private to evidence/. */
+ * Differences, shares and rankings of recorded runs. Private to evidence/. */
 #ifndef ORTHANT_EVIDENCE_SCORE_FINDINGS_H
 #define ORTHANT_EVIDENCE_SCORE_FINDINGS_H
 
@@ -20,7 +20,7 @@ struct oa_against oa_recorded_against(const struct oa_recorded *left,
 /* (uniform - entry) / (uniform - whole) with its interval as one member of the family. */
 struct oa_fieller oa_recorded_share(const json_t *record, int entry, int whole, int uniform,
                                     const struct oa_family *f);
-/* What is shown of each two of the `count` attentions, canonical, of which all take part in both.
+/* Counts the pairs of the `count` attentions, canonical, which are all in both comparisons.
  * f: the family that the ranking is one member of. */
 struct oa_ranking oa_recorded_rankings(const json_t *left, const json_t *right,
                                        char *const *attention, int count, struct oa_family f);

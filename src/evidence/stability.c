@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The largest place on an axis up to which training works, such as the largest learning rate that
- * does not diverge. A run works when it did not fail and did not end worse than that of the same
- * seed at the first place: clipped gradients keep losses finite long after a model has stopped to
- * learn. A limit is one of a seed: the last place before the first one at which its run does not
+ * The largest value on an axis up to which training works, such as the largest learning rate that
+ * does not diverge. A run works when it did not fail and did not end worse than the run of the same
+ * seed at the first value: with clipped gradients losses stay finite long after a model has stopped
+ * learning. Each seed has a limit: the last value before the first one at which its run does not
  * work.
  *
- * Two attentions are compared seed by seed. They are as stable as each other when every seed has
- * the same limit for both; they are not when the sign test over the seeds with different limits is
- * significant at 5 %, for which six seeds are needed. Where a run fails at the first place, or all
- * work at all places, the axis does not contain the limits, and nothing was tested.
+ * Two attentions are compared seed by seed. They are equally stable when every seed has the same
+ * limit for both; they are not when the sign test over the seeds with different limits is
+ * significant at 5 %, for which six seeds are needed. Where a run fails at the first value, or all
+ * work at all values, the axis does not contain the limits, and nothing was tested.
  */
 #include "evidence/stability.h"
 
@@ -28,7 +28,7 @@ static double cost_with_seed(const json_t *record, const char *attention, json_i
     return NAN;
 }
 
-/* How many places, from the first on, work with a seed. */
+/* How many values, from the first on, work with a seed. */
 static int limit_of(const struct oa_judged *j, const char *attention, json_int_t seed)
 {
     double first = cost_with_seed(j->record[0], attention, seed);
@@ -37,11 +37,6 @@ static int limit_of(const struct oa_judged *j, const char *attention, json_int_t
            cost_with_seed(j->record[v], attention, seed) <= first) /* false for NaN */
         v++;
     return v;
-}
-
-static double place(const struct oa_judged *j, int limit)
-{
-    return limit > 0 ? j->experiment->variants[limit - 1].at : NAN;
 }
 
 struct oa_stability oa_recorded_stability(const struct oa_judged *j, const char *left,
@@ -61,8 +56,9 @@ struct oa_stability oa_recorded_stability(const struct oa_judged *j, const char 
         least_left = a < least_left ? a : least_left;
         least_right = b < least_right ? b : least_right;
     }
-    s.left_limit = place(j, least_left);
-    s.right_limit = place(j, least_right);
+    const struct oa_variant *v = j->experiment->variants;
+    s.left_limit = least_left > 0 ? v[least_left - 1].at : NAN;
+    s.right_limit = least_right > 0 ? v[least_right - 1].at : NAN;
     return s;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far two attentions go along an axis, such as the learning rate. Private to evidence/. */
+ * Up to which value on an axis, such as the learning rate, two attentions train. Private to
+ * evidence/. */
 #ifndef ORTHANT_EVIDENCE_STABILITY_H
 #define ORTHANT_EVIDENCE_STABILITY_H
 

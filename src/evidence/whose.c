@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which variant a record belongs to. A checksum shows that a file is whole, not what it is of: a
- * record that was copied from another variant, another experiment or another declaration would be
- * shown under a wrong name. So a record names its variant and has the SHA-256 of the
- * declared.json that it was made under, and the options of its comparison are held against those
- * that were declared.
+ * Which variant a record belongs to. A checksum shows that a file is whole, not what it is about: a
+ * record that was copied from another variant, experiment or declaration would appear under a wrong
+ * name. So a record names its variant and has the SHA-256 of the declared.json that it was made
+ * under, and the options of its comparison are checked against the declared ones.
  */
 #include "base/checksum.h"
 #include "evidence/reading.h"
@@ -34,7 +33,7 @@ static const json_t *option_in(const json_t *sections, const struct oa_option_ro
                            strchr(oa_option_stored_key(row), '.') + 1);
 }
 
-/* Is the path, or each of several with commas between, that name in some folder? */
+/* Does each path, of several separated by commas, end in the name at the same place of `names`? */
 static bool ends_with_names(const char *paths, const char *names)
 {
     for (;;) {
@@ -59,62 +58,43 @@ static bool recorded_value_matches(const json_t *recorded, const json_t *declare
     return json_equal(recorded, declared);
 }
 
-/* What each attention has a value of its own of is in no record. */
-static bool tuned(const struct oa_variant *v, const char *key)
+/* Options that are not compared: those that may change, those that each attention has a value of
+ * its own of, and the way of tuning of a comparison that an older program began
+ * (compare/tune.c). */
+static bool not_compared(const struct oa_variant *v, const json_t *recorded, const char *key)
 {
-    const char *at = strstr(v->options.compare_tune, key);
-    return at && at[strlen(key)] == '=';
-}
-
-struct three {
-    const json_t *recorded;
-    json_t *declared, *usual; /* what an older program did not record did what its default does */
-};
-
-/* A comparison that an older program began keeps its way of tuning (compare/tune.c). */
-static bool tuned_as_before(const json_t *recorded, const struct oa_option_row *row)
-{
-    return (strcmp(row->key, "compare.tune_per") == 0 &&
-            strcmp(json_string_value(recorded) ? json_string_value(recorded) : "", "once") == 0) ||
-           (strcmp(row->key, "compare.tune_extend") == 0 && json_integer_value(recorded) == 0);
-}
-
-static bool differs(const struct oa_variant *v, const struct three *s,
-                    const struct oa_option_row *row)
-{
-    const json_t *recorded = option_in(s->recorded, row);
-    if (oa_declared_free(row->key) || tuned(v, row->key) || tuned_as_before(recorded, row))
-        return false;
-    return !recorded_value_matches(recorded ? recorded : option_in(s->usual, row),
-                                   option_in(s->declared, row));
-}
-
-/* With the comparison that it starts from in the place of a run. */
-static struct oa_options declared_options(const struct oa_experiment *e, const struct oa_variant *v)
-{
-    struct oa_options o = v->options;
-    if (v->from >= 0)
-        snprintf(o.train_init, sizeof o.train_init, "%s", e->variants[v->from].name);
-    return o;
+    const char *tuned = strstr(v->options.compare_tune, key), *text = json_string_value(recorded);
+    return oa_declared_free(key) || (tuned && tuned[strlen(key)] == '=') ||
+           (strcmp(key, "compare.tune_per") == 0 && text && strcmp(text, "once") == 0) ||
+           (strcmp(key, "compare.tune_extend") == 0 && json_integer_value(recorded) == 0);
 }
 
 static enum oa_error check_options(oa_context *c, const struct oa_experiment *e,
                                    const struct oa_variant *v, const char *path,
                                    const json_t *record)
 {
-    const struct oa_option_row *row, *other = NULL;
-    struct oa_options said = declared_options(e, v), plain;
+    const struct oa_option_row *row;
+    const char *other = NULL;
+    struct oa_options options = v->options, plain;
     oa_options_default(&plain);
-    struct three s = { json_object_get(record, "options"), sections_of(c, &said),
-                       sections_of(c, &plain) };
-    for (int i = 0; (row = oa_option_at(i)) && !other; i++)
-        other = differs(v, &s, row) ? row : NULL;
-    json_decref(s.declared);
-    json_decref(s.usual);
+    if (v->from >= 0) /* the record has the variant it starts from in the place of a run */
+        snprintf(options.train_init, sizeof options.train_init, "%s", e->variants[v->from].name);
+    json_t *declared = sections_of(c, &options), *defaults = sections_of(c, &plain);
+    for (int i = 0; (row = oa_option_at(i)) && !other; i++) {
+        const json_t *recorded = option_in(json_object_get(record, "options"), row);
+        if (not_compared(v, recorded, row->key))
+            continue;
+        /* an option that an older program did not record had its default */
+        if (!recorded_value_matches(recorded ? recorded : option_in(defaults, row),
+                                    option_in(declared, row)))
+            other = row->key;
+    }
+    json_decref(declared);
+    json_decref(defaults);
     OA_TRY(oa_status(c));
-    return !other ? OA_OK
-                  : oa_fail(c, OA_FORMAT, "%s: its comparison has another %s than declared; %s",
-                            path, other->key, remedy);
+    return other ? oa_fail(c, OA_FORMAT, "%s: its comparison has another %s than declared; %s",
+                           path, other, remedy)
+                 : OA_OK;
 }
 
 /* ---- the declaration ---- */
@@ -129,17 +109,8 @@ static enum oa_error declaration_digest(oa_context *c, const char *folder, char 
     return OA_OK;
 }
 
-/* Records of versions that did not say their declaration have a date, and declarations of that time
- * no digests. */
-static bool may_be_older(const json_t *record, const json_t *declared)
-{
-    const char *day = json_string_value(json_object_get(declared, "date"));
-    const char *made =
-        json_string_value(json_object_get(json_object_get(record, "machine"), "date"));
-    return !json_object_get(declared, "data") && day && made &&
-           strncmp(made, day, strlen(day)) >= 0;
-}
-
+/* Records of versions that did not name their declaration have a date, and declarations of that
+ * time no digests of the data. */
 static enum oa_error check_older(oa_context *c, const char *folder, const json_t *record,
                                  bool *good)
 {
@@ -147,7 +118,11 @@ static enum oa_error check_older(oa_context *c, const char *folder, const json_t
     json_t *declared;
     OA_TRY(oa_path(c, path, folder, "declared.json"));
     OA_TRY(oa_checksummed_read(c, path, "remove the folder to run the experiment anew", &declared));
-    *good = may_be_older(record, declared);
+    const char *day = json_string_value(json_object_get(declared, "date"));
+    const char *made =
+        json_string_value(json_object_get(json_object_get(record, "machine"), "date"));
+    *good =
+        !json_object_get(declared, "data") && day && made && strncmp(made, day, strlen(day)) >= 0;
     json_decref(declared);
     return OA_OK;
 }
@@ -155,12 +130,12 @@ static enum oa_error check_older(oa_context *c, const char *folder, const json_t
 static enum oa_error check_declaration(oa_context *c, const char *folder, const char *path,
                                        const json_t *record)
 {
-    const char *said = json_string_value(json_object_get(record, "declared"));
-    char is[80];
+    const char *recorded = json_string_value(json_object_get(record, "declared"));
+    char digest[80];
     bool good;
-    OA_TRY(declaration_digest(c, folder, is));
-    if (said)
-        good = strcmp(said, is) == 0;
+    OA_TRY(declaration_digest(c, folder, digest));
+    if (recorded)
+        good = strcmp(recorded, digest) == 0;
     else
         OA_TRY(check_older(c, folder, record, &good));
     return good ? OA_OK
@@ -171,7 +146,7 @@ static enum oa_error check_declaration(oa_context *c, const char *folder, const 
                           path);
 }
 
-/* ---- both ---- */
+/* ---- the record ---- */
 
 enum oa_error oa_record_claim(oa_context *c, const char *folder, const struct oa_variant *v,
                               json_t *record)
