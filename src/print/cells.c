@@ -277,6 +277,14 @@ static void html_cell(const struct oa_table *t, int column, const char *tag, con
     oa_text_printf(out, "</%s>", tag);
 }
 
+void oa_table_titled_markdown(const struct oa_table *t, const char *title, struct oa_text *out)
+{
+    oa_text_printf(out, "\n");
+    oa_markdown_text(out, title);
+    oa_text_printf(out, "\n\n");
+    oa_table_markdown(t, out);
+}
+
 void oa_table_html(const struct oa_table *t, const char *caption, struct oa_text *out)
 {
     oa_text_printf(out, "<div class=\"scroll\"><table><caption>");

@@ -54,6 +54,9 @@ void oa_table_text(const struct oa_table *t, int limit, struct oa_text *out);
 int oa_table_width(const struct oa_table *t, int column); /* of a column as plain text */
 void oa_table_markdown(const struct oa_table *t, struct oa_text *out);
 void oa_table_html(const struct oa_table *t, const char *caption, struct oa_text *out);
+/* The title as a paragraph before it, after an empty line. */
+void oa_table_titled_markdown(const struct oa_table *t, const char *title, struct oa_text *out);
+typedef void oa_table_print(const struct oa_table *t, const char *title, struct oa_text *out);
 void oa_markdown_text(struct oa_text *out, const char *text); /* escaped */
 /* The character at text as readers may be shown it, in `shown`: control characters, whose names
  * come from other people's folders, as \x1b, those that turn the direction of writing as \u202e,

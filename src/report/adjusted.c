@@ -15,7 +15,7 @@
  * own seeds. Where all have the same seeds the adjusted mean is the plain one, to the bit, and
  * differences are the paired ones.
  *
- * Verdicts do not use it: they are those of pairs, over the seeds that both have (against.c).
+ * Verdicts do not use it: they are about pairs, over the seeds that both have (against.c).
  */
 #include "report/adjusted.h"
 
@@ -23,22 +23,9 @@
 
 #include <math.h>
 
-struct fit {
-    const struct oa_comparison *k;
-    struct oa_summary *s;
-    double *y, *a, *b; /* [rows][seeds], [rows], [seeds] */
-    int *row;          /* of each entry: its row of y; -1: none */
-    int rows;
-};
-
-static int seeds_of(const struct oa_summary *s, int entry)
-{
-    return s->entries[entry].loss.n;
-}
-
 static bool has_row(const struct oa_summary *s, int i)
 {
-    return oa_is_ranked(s, i) && seeds_of(s, i) > 0;
+    return oa_is_ranked(s, i) && s->entries[i].loss.n > 0;
 }
 
 /* The first of those that are identical with it. */
@@ -53,7 +40,7 @@ static int representative(const struct oa_summary *s, int i)
     int best = -1;
     for (int j = 0; j < s->count; j++)
         if (has_row(s, j) && first_of(s, j) == first_of(s, i) &&
-            (best < 0 || seeds_of(s, j) > seeds_of(s, best)))
+            (best < 0 || s->entries[j].loss.n > s->entries[best].loss.n))
             best = j;
     return best;
 }
@@ -63,27 +50,22 @@ static int representative(const struct oa_summary *s, int i)
 static bool has_most_seeds(const struct oa_summary *s, int i)
 {
     for (int j = 0; j < s->count; j++)
-        if (has_row(s, j) && seeds_of(s, j) > seeds_of(s, i))
+        if (has_row(s, j) && s->entries[j].loss.n > s->entries[i].loss.n)
             return false;
     return true;
 }
 
-/* Imported runs of two attentions may be as many and of other seeds. */
-static bool uneven(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    for (int i = 0; i < s->count; i++)
-        if (has_row(s, i) && (!has_most_seeds(s, representative(s, i)) ||
-                              (k->imported && s->entries[i].made < s->seeds)))
-            return true;
-    return false;
-}
-
-/* What survived of an attention with failures is shown as it is where nothing else needs to be
- * adjusted. */
-static bool mark(const struct oa_comparison *k, struct oa_summary *s)
+/* Sets `uneven` and `plain`: is any entry adjusted? The seeds that an attention with failures
+ * finished are shown as they are where nothing else needs to be adjusted. */
+static bool mark_adjusted(const struct oa_comparison *k, struct oa_summary *s)
 {
     bool any = false;
-    s->uneven = !k->unpaired && uneven(k, s);
+    s->uneven = false;
+    for (int i = 0; i < s->count && !k->unpaired; i++)
+        if (has_row(s, i) &&
+            (!has_most_seeds(s, representative(s, i)) ||
+             (k->imported && s->entries[i].made < s->seeds))) /* as many, but other seeds */
+            s->uneven = true;
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
         e->plain = k->unpaired || (!s->uneven && (e->failed || has_most_seeds(s, i)));
@@ -94,54 +76,45 @@ static bool mark(const struct oa_comparison *k, struct oa_summary *s)
 
 /* ---- the fit ---- */
 
-static void fit_add_row(struct fit *f, int entry)
-{
-    double *y = f->y + f->rows * f->k->seeds;
-    for (int r = 0; r < f->k->seeds; r++) {
-        const struct oa_run *run = &f->k->entries[entry].runs[r];
-        y[r] = oa_run_finished(f->k, run) ? oa_run_score(f->k, run) : NAN;
-    }
-    f->row[entry] = f->rows++;
-}
-
-static void fit_collect_rows(struct fit *f)
-{
-    for (int i = 0; i < f->s->count; i++) {
-        f->row[i] = -1;
-        if (has_row(f->s, i) && representative(f->s, i) == i)
-            fit_add_row(f, i);
-    }
-    for (int i = 0; i < f->s->count; i++)
-        if (has_row(f->s, i))
-            f->row[i] = f->row[representative(f->s, i)];
-}
-
-/* Of an entry that is not in the fit, over its seeds that a ranked attention has too; NaN: there is
- * none.
- */
-static double mean_outside_fit(const struct fit *f, int entry)
+/* Of an entry that is not in the fit, over its seeds that a ranked attention has too; NaN: none.
+ * b [seeds]: effects of the seeds. */
+static double mean_outside_fit(const struct oa_comparison *k, int entry, const double *b)
 {
     double sum = 0;
     int n = 0;
-    for (int r = 0; r < f->k->seeds; r++) {
-        const struct oa_run *run = &f->k->entries[entry].runs[r];
-        if (oa_run_finished(f->k, run) && !isnan(f->b[r])) {
-            sum += oa_run_score(f->k, run) - f->b[r];
+    for (int r = 0; r < k->seeds; r++) {
+        const struct oa_run *run = &k->entries[entry].runs[r];
+        if (oa_run_finished(k, run) && !isnan(b[r])) {
+            sum += oa_run_score(k, run) - b[r];
             n++;
         }
     }
     return n ? sum / n : NAN;
 }
 
-static enum oa_error adjust(oa_context *c, struct fit *f)
+/* y [rows][seeds], a [rows], b [seeds]; row [entries]: the row of each entry, -1: none. */
+static enum oa_error fit_means(oa_context *c, const struct oa_comparison *k, struct oa_summary *s,
+                               double *y, double *a, double *b, int *row)
 {
-    fit_collect_rows(f);
-    if (f->rows == 0)
+    int rows = 0;
+    for (int i = 0; i < s->count; i++) {
+        row[i] = -1;
+        if (!has_row(s, i) || representative(s, i) != i)
+            continue;
+        for (int r = 0; r < k->seeds; r++) {
+            const struct oa_run *run = &k->entries[i].runs[r];
+            y[rows * k->seeds + r] = oa_run_finished(k, run) ? oa_run_score(k, run) : NAN;
+        }
+        row[i] = rows++;
+    }
+    if (rows == 0)
         return OA_OK;
-    OA_TRY(oa_fit_two_way(c, f->y, f->rows, f->k->seeds, f->a, f->b));
-    for (int i = 0; i < f->s->count; i++)
-        if (!f->s->entries[i].plain)
-            f->s->entries[i].adjusted = f->row[i] < 0 ? mean_outside_fit(f, i) : f->a[f->row[i]];
+    OA_TRY(oa_fit_two_way(c, y, rows, k->seeds, a, b));
+    for (int i = 0; i < s->count; i++) {
+        int at = has_row(s, i) ? row[representative(s, i)] : -1;
+        if (!s->entries[i].plain)
+            s->entries[i].adjusted = at < 0 ? mean_outside_fit(k, i, b) : a[at];
+    }
     return OA_OK;
 }
 
@@ -150,18 +123,14 @@ enum oa_error oa_adjust_means(oa_context *c, const struct oa_comparison *k, stru
     size_t count = (size_t)s->count + 1, seeds = (size_t)k->seeds + 1;
     for (int i = 0; i < s->count; i++)
         s->entries[i].adjusted = oa_standing_score(k, &s->entries[i])->mean;
-    if (!mark(k, s))
+    if (!mark_adjusted(k, s))
         return OA_OK;
-    struct fit f = { .k = k, .s = s };
-    f.y = oa_alloc(c, (count * seeds + count + seeds) * sizeof *f.y);
-    f.row = oa_alloc(c, count * sizeof *f.row);
-    if (f.y && f.row) {
-        f.a = f.y + count * seeds;
-        f.b = f.a + count;
-        adjust(c, &f);
-    }
-    oa_free(f.y);
-    oa_free(f.row);
+    double *y = oa_alloc(c, (count * seeds + count + seeds) * sizeof *y);
+    int *row = oa_alloc(c, count * sizeof *row);
+    if (y && row)
+        fit_means(c, k, s, y, y + count * seeds, y + count * seeds + count, row);
+    oa_free(y);
+    oa_free(row);
     return oa_status(c);
 }
 
@@ -217,18 +186,13 @@ double oa_shown_bits(const struct oa_standing *e)
 
 /* ---- in words ---- */
 
-static bool any_adjusted(const struct oa_summary *s)
-{
-    for (int i = 0; i < s->count; i++)
-        if (!s->entries[i].plain)
-            return true;
-    return false;
-}
-
 void oa_adjusted_sentences(const struct oa_comparison *k, const struct oa_summary *s,
                            struct oa_text *out)
 {
     const char *word = oa_metric_long(k);
+    bool adjusted = false;
+    for (int i = 0; i < s->count; i++)
+        adjusted = adjusted || !s->entries[i].plain;
     if (s->uneven)
         oa_text_printf(out,
                        " Not all have the same number of seeds: their %s is adjusted for "
@@ -236,7 +200,7 @@ void oa_adjusted_sentences(const struct oa_comparison *k, const struct oa_summar
                        "and differences to the %s are those of the adjusted means. Intervals of "
                        "differences are those of pairs, over the seeds that both have.",
                        word, oa_entry_kind(k), oa_best_word(k, s));
-    else if (any_adjusted(s))
+    else if (adjusted)
         oa_text_printf(out,
                        " Where %s has fewer seeds, its %s is adjusted for missing seeds "
                        "(least-squares mean of the model %s + seed).",

@@ -3,10 +3,10 @@
  * Which comparisons a report judges. One family is declared before anything is measured
  * (compare.family): every entry against the baseline, every entry against the uniform baseline, or
  * all pairs. Its intervals are simultaneous, so that a report contains a false statement with a
- * probability of 5 % at most; what is outside the family is described by its difference.
+ * probability of 5 % at most; pairs outside the family are described by their difference.
  *
  * An attention with a failed run is not judged: the seeds that it survived are no fair sample. It
- * counts for the level all the same, which must not depend on what was measured.
+ * counts for the level all the same, which must not depend on results.
  */
 #include "report/against.h"
 
@@ -34,21 +34,14 @@ const char *oa_family_name(enum oa_family_kind kind)
     return names[kind];
 }
 
-static int uniform_entry(const struct oa_comparison *k)
-{
-    for (int i = k->count - 1; i >= 0; i--)
-        if (k->entries[i].uniform)
-            return i;
-    return -1;
-}
-
 /* What all others are compared with; -1: each is compared with each. */
 static int fixed_entry(const struct oa_comparison *k)
 {
     enum oa_family_kind kind = oa_family_kind_of(k);
-    return kind == OA_FAMILY_BASELINE  ? k->baseline - 1
-           : kind == OA_FAMILY_UNIFORM ? uniform_entry(k)
-                                       : -1;
+    int uniform = k->count - 1;
+    while (uniform >= 0 && !k->entries[uniform].uniform)
+        uniform--;
+    return kind == OA_FAMILY_BASELINE ? k->baseline - 1 : kind == OA_FAMILY_UNIFORM ? uniform : -1;
 }
 
 double oa_family_level(const struct oa_comparison *k)
@@ -85,7 +78,7 @@ const struct oa_against *oa_compared_pair(const struct oa_summary *s, int a, int
     return &s->pairs[a * s->count + b];
 }
 
-/* ---- what is judged ---- */
+/* ---- verdicts ---- */
 
 static bool is_at_best(const struct oa_comparison *k, int entry)
 {
@@ -111,8 +104,8 @@ static void judge_equals(const struct oa_comparison *k, struct oa_against *a)
         a->verdict = OA_AGAINST_EQUIVALENT;
 }
 
-/* Where runs fail to learn, an interval within the margin may not show equivalence (solved.h): then
- * there is only the side of 0 that it is on. */
+/* Where runs fail to learn, an interval within the margin may not show equivalence (solved.h): the
+ * verdict is then by the side of 0 that the interval is on. */
 static void leave_open(const struct oa_comparison *k, const struct oa_summary *s,
                        struct oa_against *a)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of each attention: one difference, one interval, one verdict; of chart and table
- * alike. */
+ * Of each attention the difference, interval and verdict that charts and tables show. */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"

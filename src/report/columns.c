@@ -144,7 +144,7 @@ void oa_column_make_brief(struct oa_shown_column *column)
 
 /* ---- values ---- */
 
-/* Percent of percent would be ambiguous. */
+/* NaN where scores are in percent: a percentage of these would be ambiguous. */
 static double shown_percent(const struct oa_comparison *k, const struct oa_summary *s, int entry)
 {
     return strcmp(oa_compared_measure(k)->unit, "%") == 0 ? (double)NAN
@@ -178,7 +178,7 @@ static void describe_difference(const struct oa_comparison *k, struct oa_estimat
     out->itself = itself;
 }
 
-/* By definition 1 of what the shares are of, and 0 of the uniform baseline. */
+/* By definition 1 for the baseline of the shares, and 0 for the uniform baseline. */
 static void set_retained_value(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                                struct oa_column_value *out)
 {
@@ -277,23 +277,20 @@ bool oa_column_is_text(const struct oa_shown_column *column)
 
 /* ---- as text ---- */
 
-static const char *brief_words(const char *verdict)
-{
-    char words[OA_VERDICT];
-    if (strcmp(verdict, oa_against_words(OA_AGAINST_UNRESOLVED, false)) == 0)
-        return oa_not_significant;
-    return strcmp(verdict, oa_verdict_words(NULL, OA_VERDICT_UNIFORM, words)) == 0 ? "–" : verdict;
-}
-
 static void add_column_text(const struct oa_shown_column *column, const struct oa_column_value *v,
                             struct oa_table *t)
 {
     char number[OA_INTERVAL], low[OA_NUMBER], high[OA_NUMBER];
     int decimals = column->decimals;
     double x = v->number.mean;
+    char uniform[OA_VERDICT];
     const char *words = v->words.s;
-    if (column->brief && words)
-        words = brief_words(words);
+    if (column->brief && words &&
+        strcmp(words, oa_against_words(OA_AGAINST_UNRESOLVED, false)) == 0)
+        words = oa_not_significant;
+    else if (column->brief && words &&
+             strcmp(words, oa_verdict_words(NULL, OA_VERDICT_UNIFORM, uniform)) == 0)
+        words = "–";
     switch (column->column->kind) {
     case OA_KIND_WORDS:
     case OA_KIND_VERDICT:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The charts of a comparison that have one mark an attention: differences with their intervals,
- * quality against cost. */
+ * The charts of a comparison that have one mark for each attention: differences with their
+ * intervals, quality against cost. */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -42,41 +42,6 @@ static int collect_spans(const struct oa_comparison *k, const struct oa_summary 
     return n;
 }
 
-/* What the chart borrows. */
-struct titles {
-    char title[OA_LABEL], x[OA_LABEL];
-};
-
-/* "difference in nats a token →  worse", "worse  ← difference in % points": the arrow points to
- * where worse is. */
-static void comparison_name_axis(const struct oa_comparison *k, char out[OA_LABEL])
-{
-    bool left = oa_compared_measure(k)->higher;
-    const char *unit = oa_difference_unit(k);
-    snprintf(out, OA_LABEL, "%sdifference%s%s%s", left ? "worse  ← " : "", *unit ? " in " : "",
-             unit, left ? "" : " →  worse");
-}
-
-static struct oa_interval_chart differences_chart(const struct oa_comparison *k,
-                                                  const struct oa_summary *s,
-                                                  const struct oa_span *spans, int n,
-                                                  struct titles *titles)
-{
-    enum oa_family_kind kind = oa_family_kind_of(k);
-    snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k),
-             kind == OA_FAMILY_BASELINE  ? "baseline"
-             : kind == OA_FAMILY_UNIFORM ? "uniform baseline"
-                                         : oa_best_word(k, s));
-    comparison_name_axis(k, titles->x);
-    return (struct oa_interval_chart){ .title = titles->title,
-                                       .description = s->recommendation,
-                                       .margin = k->margin,
-                                       .x_label = titles->x,
-                                       .spans = spans,
-                                       .count = n,
-                                       .width = 980 };
-}
-
 static void add_caption(const struct oa_comparison *k, const struct oa_summary *s,
                         struct oa_text *out)
 {
@@ -103,13 +68,32 @@ static void add_caption(const struct oa_comparison *k, const struct oa_summary *
     oa_text_printf(out, "</figcaption>\n");
 }
 
-static void add_figure(const struct oa_comparison *k, const struct oa_summary *s,
-                       const struct oa_span *spans, int n, struct oa_text *out)
+/* A figure of the page, in two widths, or a file of its own. */
+static void draw_differences(const struct oa_comparison *k, const struct oa_summary *s,
+                             const struct oa_span *spans, int n, bool page, struct oa_text *out)
 {
-    struct titles titles;
-    struct oa_interval_chart chart = differences_chart(k, s, spans, n, &titles);
-    if (n == 0)
+    enum oa_family_kind kind = oa_family_kind_of(k);
+    bool worse_left = oa_compared_measure(k)->higher;
+    const char *unit = oa_difference_unit(k);
+    char title[OA_LABEL], axis[OA_LABEL];
+    snprintf(title, sizeof title, "Differences of %s to the %s", oa_metric_long(k),
+             kind == OA_FAMILY_BASELINE  ? "baseline"
+             : kind == OA_FAMILY_UNIFORM ? "uniform baseline"
+                                         : oa_best_word(k, s));
+    snprintf(axis, sizeof axis, "%sdifference%s%s%s", worse_left ? "worse  ← " : "",
+             *unit ? " in " : "", unit, worse_left ? "" : " →  worse");
+    struct oa_interval_chart chart = { .title = title,
+                                       .description = s->recommendation,
+                                       .margin = k->margin,
+                                       .x_label = axis,
+                                       .spans = spans,
+                                       .count = n,
+                                       .width = 980,
+                                       .standalone = !page };
+    if (!page) {
+        oa_svg_intervals(&chart, out);
         return;
+    }
     oa_text_printf(out, "<figure id=\"differences\">\n");
     add_caption(k, s, out);
     oa_text_printf(out, "<div class=\"wide\">");
@@ -120,28 +104,17 @@ static void add_figure(const struct oa_comparison *k, const struct oa_summary *s
     oa_text_printf(out, "</div>\n</figure>\n");
 }
 
-static void add_picture(const struct oa_comparison *k, const struct oa_summary *s,
-                        const struct oa_span *spans, int n, struct oa_text *out)
-{
-    struct titles titles;
-    struct oa_interval_chart chart = differences_chart(k, s, spans, n, &titles);
-    chart.standalone = true;
-    oa_svg_intervals(&chart, out);
-}
-
-typedef void use_spans(const struct oa_comparison *, const struct oa_summary *,
-                       const struct oa_span *, int, struct oa_text *);
-
-static void with_spans(const struct oa_comparison *k, const struct oa_summary *s, use_spans *use,
-                       struct oa_text *out)
+static void add_differences(const struct oa_comparison *k, const struct oa_summary *s, bool page,
+                            struct oa_text *out)
 {
     size_t count = (size_t)s->count + 1;
     struct oa_span *spans = oa_alloc(out->context, count * sizeof *spans);
     struct oa_text *notes = oa_alloc(out->context, 2 * count * sizeof *notes);
     for (size_t i = 0; notes && i < 2 * count; i++)
         oa_text_init(&notes[i], out->context);
-    if (spans && notes)
-        use(k, s, spans, collect_spans(k, s, spans, notes), out);
+    int n = spans && notes ? collect_spans(k, s, spans, notes) : 0;
+    if (n > 0 || (spans && notes && !page))
+        draw_differences(k, s, spans, n, page, out);
     for (size_t i = 0; notes && i < 2 * count; i++)
         oa_text_free(&notes[i]);
     oa_free(spans);
@@ -151,12 +124,12 @@ static void with_spans(const struct oa_comparison *k, const struct oa_summary *s
 void oa_page_differences(const struct oa_comparison *k, const struct oa_summary *s,
                          struct oa_text *out)
 {
-    with_spans(k, s, add_figure, out);
+    add_differences(k, s, true, out);
 }
 
 void oa_report_svg(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    with_spans(k, s, add_picture, out);
+    add_differences(k, s, false, out);
 }
 
 /* ---- quality against cost ---- */
@@ -166,7 +139,7 @@ struct trade_off {
     bool speed;
 };
 
-/* Attentions with failures are left out: what survived of them would only stretch the axes. */
+/* Attentions with failures are left out: the scores of their other runs would stretch the axes. */
 static int collect_points(const struct oa_comparison *k, const struct oa_summary *s, bool speed,
                           struct oa_point *points)
 {
@@ -189,29 +162,23 @@ static int collect_points(const struct oa_comparison *k, const struct oa_summary
     return n;
 }
 
-/* A range of more than 1 : 8 is easier to read on a logarithmic axis. */
-static bool points_need_log(const struct oa_point *points, int n)
+static void draw_trade_off(const struct oa_comparison *k, const struct trade_off *t,
+                           const struct oa_point *points, int n, struct oa_text *out)
 {
+    char label[OA_LABEL];
     double least = INFINITY, most = 0;
     for (int i = 0; i < n; i++)
         if (isfinite(points[i].x)) {
             least = fmin(least, points[i].x);
             most = fmax(most, points[i].x);
         }
-    return least > 0 && most > 8 * least;
-}
-
-static void draw_trade_off(const struct oa_comparison *k, const struct trade_off *t,
-                           const struct oa_point *points, int n, struct oa_text *out)
-{
-    char label[OA_LABEL];
     struct oa_point_chart chart = {
         .title = t->heading,
         .description = t->caption,
         .x_label = t->x_label,
         .y_label = oa_axis_of(oa_compared_measure(k), oa_metric_long(k), label),
         .points = points,
-        .x_log = points_need_log(points, n),
+        .x_log = least > 0 && most > 8 * least, /* easier to read for such a range */
         .count = n,
         .x_low_is_better = !t->speed,
         .y_high_is_better = oa_compared_measure(k)->higher,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The curves of a comparison: validation and training loss against steps and time, a bold line for
- * the mean of each attention over a thin one for each seed; and the same numbers as a table. Where
- * the comparison is about another measure that was taken along the way, that one against steps
- * before them.
+ * The curves of a comparison: validation and training loss against steps and time, for each
+ * attention a bold line of the mean over thin ones of the seeds; and the same numbers as a table.
+ * Where the comparison ranks by another measure that was validated during training, a chart of it
+ * against steps comes first.
  */
 #include "report/metric_words.h"
 #include "report/notes.h"
@@ -30,18 +30,13 @@ static double value_at(const struct oa_curve_point *p, const struct view *v)
     return v->training ? p->train_loss : oa_point_measured(p, v->measure);
 }
 
-static int usable_points(const struct oa_run *r, const struct view *v)
-{
-    int n = 0;
-    for (int i = 0; i < r->points; i++)
-        n += isfinite(value_at(&r->curve[i], v));
-    return n;
-}
-
-/* Means of blocks of so many points that at most LONGEST are left. */
+/* The points, or means of blocks of them, so that there are at most LONGEST. */
 static int collect_run(const struct oa_run *r, const struct view *v, double *x, double *y)
 {
-    int usable = usable_points(r, v), block = (usable + LONGEST - 1) / LONGEST, n = 0, held = 0;
+    int usable = 0, n = 0, held = 0;
+    for (int i = 0; i < r->points; i++)
+        usable += isfinite(value_at(&r->curve[i], v));
+    int block = (usable + LONGEST - 1) / LONGEST;
     for (int i = 0; i < r->points; i++) {
         double value = value_at(&r->curve[i], v);
         if (!isfinite(value))
@@ -84,8 +79,7 @@ static int average(const struct oa_comparison *k, const struct oa_series *runs,
     return n < 0 ? 0 : n;
 }
 
-/* seeds thin series and the bold one after them. With one seed the bold one is all there is to see.
- */
+/* A thin series for each seed and the bold one after them; with one seed only the bold one. */
 static void fill_entry(const struct oa_comparison *k, int entry, const struct view *v, double *room,
                        struct oa_series *out)
 {
@@ -104,8 +98,8 @@ static void fill_entry(const struct oa_comparison *k, int entry, const struct vi
         out[0].count = 0;
 }
 
-/* The fall from the untrained model would leave no room for what matters: cut off what lies above
- * the losses after a quarter of the training, when that takes away much. */
+/* The initial fall would leave no room for the rest of the curves: the top of the axis is that of
+ * the losses after a quarter of the training, if this cuts off much; 0: nothing is cut off. */
 static double top_of_interest(const struct oa_series *series, int count)
 {
     double top = -INFINITY, most = -INFINITY, least = INFINITY;
@@ -237,16 +231,6 @@ static void curves_add_table(const struct oa_comparison *k, const struct oa_summ
 
 /* ---- the section ---- */
 
-static double longest_time(const struct oa_comparison *k)
-{
-    double most = 0;
-    for (int e = 0; e < k->count; e++)
-        for (int r = 0; r < k->seeds; r++)
-            for (int i = 0; i < k->entries[e].runs[r].points; i++)
-                most = fmax(most, k->entries[e].runs[r].curve[i].seconds);
-    return most;
-}
-
 static void add_legend(const struct oa_comparison *k, const struct oa_summary *s,
                        struct oa_text *out)
 {
@@ -261,7 +245,12 @@ static void add_legend(const struct oa_comparison *k, const struct oa_summary *s
 
 static void add_views(const struct oa_comparison *k, struct oa_text *out)
 {
-    double most = longest_time(k), unit = most > 3 * 3600 ? 3600 : most > 600 ? 60 : 1;
+    double most = 0;
+    for (int e = 0; e < k->count; e++)
+        for (int r = 0; r < k->seeds; r++)
+            for (int i = 0; i < k->entries[e].runs[r].points; i++)
+                most = fmax(most, k->entries[e].runs[r].curve[i].seconds);
+    double unit = most > 3 * 3600 ? 3600 : most > 600 ? 60 : 1;
     const char *time = unit == 3600 ? "training time, hours"
                        : unit == 60 ? "training time, minutes"
                                     : "training time, s";

@@ -48,10 +48,11 @@ static void choose_columns(const struct oa_comparison *k, struct run_table_colum
             (struct oa_column){ oa_report_columns[run_quantities[i]].title, true, false };
 }
 
-static void add_scores(const struct oa_comparison *k, const struct oa_run *r, struct oa_table *t)
+static void add_run(const struct oa_comparison *k, const struct oa_run *r, struct oa_table *t)
 {
     char number[OA_NUMBER];
     const struct oa_measure *m;
+    oa_table_cell(t, "%llu", (unsigned long long)r->seed);
     for (int i = 0; (m = oa_comparison_measure(k, i)); i++)
         if (i == 0 && (r->failed || !isfinite(r->valid_loss)))
             oa_table_cell(t, "failed");
@@ -59,29 +60,10 @@ static void add_scores(const struct oa_comparison *k, const struct oa_run *r, st
             oa_table_cell(
                 t, "%s",
                 oa_number_fixed(number, r->failed ? NAN : oa_run_measured(r, i), m->decimals));
-}
-
-static void add_run(const struct oa_comparison *k, const struct oa_run *r, struct oa_table *t)
-{
-    char number[OA_NUMBER];
-    oa_table_cell(t, "%llu", (unsigned long long)r->seed);
-    add_scores(k, r, t);
     for (size_t i = 0; i < count_quantities(k); i++)
         oa_table_cell(t, "%s",
                       oa_report_columns[run_quantities[i]].print(
                           number, oa_quantity_of_run(run_quantities[i], r)));
-}
-
-static void details_add_failures(const struct oa_comparison *k, const struct oa_entry *e, int seeds,
-                                 struct oa_text *out)
-{
-    for (int r = 0; r < seeds; r++)
-        if (e->runs[r].failed) {
-            oa_text_printf(out, "<p>%s %llu failed: ", k->unpaired ? "Run" : "Seed",
-                           (unsigned long long)e->runs[r].seed);
-            oa_html_text(out, e->runs[r].failure);
-            oa_text_printf(out, "</p>\n");
-        }
 }
 
 static void add_attention(const struct oa_comparison *k, const struct oa_summary *s, int i,
@@ -106,7 +88,15 @@ static void add_attention(const struct oa_comparison *k, const struct oa_summary
     oa_html_text(out, verdict.s ? verdict.s : "");
     oa_text_free(&verdict);
     oa_text_printf(out, "</span></summary>\n");
-    details_add_failures(k, &k->entries[i], s->seeds, out);
+    for (int r = 0; r < s->seeds; r++) {
+        const struct oa_run *run = &k->entries[i].runs[r];
+        if (!run->failed)
+            continue;
+        oa_text_printf(out, "<p>%s %llu failed: ", k->unpaired ? "Run" : "Seed",
+                       (unsigned long long)run->seed);
+        oa_html_text(out, run->failure);
+        oa_text_printf(out, "</p>\n");
+    }
     choose_columns(k, &columns);
     oa_table_init(&t, out->context, columns.column, columns.count);
     for (int r = 0; r < s->seeds; r++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report.html: the order of the page, and its head. The answer comes first: what to do, one chart
- * of what is asked, a table with one verdict a row; everything else is folded below.
+ * report.html: the order of the page, and its head. The answer comes first: the recommendation, one
+ * chart of the judged differences, a table with one verdict a row; the rest is folded below.
  */
 #include "report/metric_words.h"
 #include "report/notes.h"
@@ -70,7 +70,7 @@ static int attention_at(const struct oa_comparison *k, const char *text)
     return found;
 }
 
-/* n bytes of the conclusion with the specs in it set as code: a spec begins a word. */
+/* n bytes of the conclusion, with specs, which begin a word, as code. */
 static void add_sentence(const struct oa_comparison *k, const char *text, size_t n,
                          struct oa_text *out)
 {
@@ -122,8 +122,8 @@ static double first_finite(const struct oa_summary *s, size_t offset)
     return NAN;
 }
 
-/* What the best attention's runs had; under another budget than tokens the others differ, and the
- * table says how. */
+/* Of the best attention's runs; under another budget than tokens those of others differ, as the
+ * table shows. */
 static void add_facts(const struct oa_comparison *k, const struct oa_summary *s,
                       struct oa_text *out)
 {
@@ -151,23 +151,17 @@ static void add_facts(const struct oa_comparison *k, const struct oa_summary *s,
     oa_text_free(&plain);
 }
 
-static void comparison_page_header(const struct oa_comparison *k, const struct oa_summary *s,
-                                   struct oa_text *out)
+/* ---- the page ---- */
+
+void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
+    oa_html_begin(out, s->recommendation);
     oa_text_printf(out, "<header>\n<p class=\"above\">Orthant · a comparison of %ss%s",
                    oa_entry_kind(k), k->imported ? "" : " · same ");
     oa_html_text(out, k->imported ? "" : oa_budget_name(k->equal));
     oa_text_printf(out, "</p>\n");
     add_recommendation(k, s->recommendation, out);
     oa_text_printf(out, "</header>\n");
-}
-
-/* ---- the page ---- */
-
-void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
-{
-    oa_html_begin(out, s->recommendation);
-    comparison_page_header(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_results(k, s, out);
     oa_page_retained(k, s, out);

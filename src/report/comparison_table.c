@@ -66,7 +66,7 @@ static bool is_too_wide(const struct oa_table *t, int limit)
     return total > limit;
 }
 
-/* Leaves out the column that the reader of a table can spare first. */
+/* Leaves out the least important column. */
 static bool leave_out_one(struct oa_shown_column *columns, int *count)
 {
     static const unsigned char spared[] = {
@@ -82,13 +82,6 @@ static bool leave_out_one(struct oa_shown_column *columns, int *count)
             return true;
         }
     return false;
-}
-
-/* The perplexity is another form of the loss; differences outside the family are described. */
-static bool is_for_files(enum oa_column_name name)
-{
-    return name == OA_COLUMN_PERPLEXITY || name == OA_COLUMN_TO_BEST ||
-           name == OA_COLUMN_BASELINE || name == OA_COLUMN_UNIFORM;
 }
 
 static bool is_shown(const struct oa_shown_column *column, const struct oa_shown_column *shown,
@@ -121,34 +114,18 @@ static void name_other_columns(const struct oa_comparison *k, const struct oa_sh
         oa_text_printf(out, ".\n");
 }
 
-/* Where the table has no room for it: each attention with the values that were chosen for it. */
-static void add_tuned_line(const struct oa_comparison *k, const struct oa_summary *s,
-                           const struct oa_shown_column *all, int count,
-                           const struct oa_shown_column *shown, int n, struct oa_text *out)
-{
-    bool missing = false;
-    for (int i = 0; i < count; i++)
-        missing = missing || (all[i].name == OA_COLUMN_TUNED && !is_shown(&all[i], shown, n));
-    for (int i = 0; missing && i < s->count; i++) {
-        oa_text_printf(out,
-                       "%s%s: ", i ? "; " : "Tuned: ", oa_entry_name(&k->entries[s->order[i]]));
-        oa_tuned_values(k, s->order[i], out);
-    }
-    if (missing)
-        oa_text_printf(out, ".\n");
-}
-
-static bool shares_are_left_out(const struct oa_shown_column *all, int count,
-                                const struct oa_shown_column *shown, int n)
+/* Does the comparison have the column, and the table no room for it? */
+static bool is_left_out(enum oa_column_name name, const struct oa_shown_column *all, int count,
+                        const struct oa_shown_column *shown, int n)
 {
     for (int i = 0; i < count; i++)
-        if (all[i].name == OA_COLUMN_RETAINED && !is_shown(&all[i], shown, n))
+        if (all[i].name == name && !is_shown(&all[i], shown, n))
             return true;
     return false;
 }
 
-/* As wide as the terminal as far as that can be, with long names cut only to fit `limit`. All
- * columns are in report.md. Was the column of retained shares left out? */
+/* Columns are left out, which report.md has, until the table is as wide as the terminal; long names
+ * are cut only to fit `limit`. Was the column of retained shares left out? */
 static bool add_table_text(const struct oa_comparison *k, const struct oa_summary *s,
                            const unsigned char *names, size_t count, int limit, struct oa_text *out,
                            struct oa_text *notes)
@@ -158,11 +135,14 @@ static bool add_table_text(const struct oa_comparison *k, const struct oa_summar
     struct oa_table t;
     int most = oa_columns_choose(k, s, names, count, all), n = 0;
     bool open = false;
-    for (int i = 0; i < most; i++)
-        if (!is_for_files(all[i].name)) {
-            shown[n] = all[i];
-            oa_column_make_brief(&shown[n++]);
-        }
+    for (int i = 0; i < most; i++) {
+        enum oa_column_name name = all[i].name;
+        if (name == OA_COLUMN_PERPLEXITY || name == OA_COLUMN_TO_BEST ||
+            name == OA_COLUMN_BASELINE || name == OA_COLUMN_UNIFORM)
+            continue; /* another form of the loss; differences outside the family */
+        shown[n] = all[i];
+        oa_column_make_brief(&shown[n++]);
+    }
     oa_columns_table(k, s, shown, n, titles, out->context, &t);
     while (is_too_wide(&t, table_terminal_width(limit)) && leave_out_one(shown, &n)) {
         oa_table_free(&t);
@@ -175,9 +155,16 @@ static bool add_table_text(const struct oa_comparison *k, const struct oa_summar
         oa_text_printf(notes, "%s: no significant difference at the level of %s\n",
                        oa_not_significant, oa_percent_text(oa_family_level(k)).s);
     name_other_columns(k, all, most, shown, n, notes);
-    add_tuned_line(k, s, all, most, shown, n, notes);
+    if (is_left_out(OA_COLUMN_TUNED, all, most, shown, n)) {
+        for (int i = 0; i < s->count; i++) {
+            oa_text_printf(notes,
+                           "%s%s: ", i ? "; " : "Tuned: ", oa_entry_name(&k->entries[s->order[i]]));
+            oa_tuned_values(k, s->order[i], notes);
+        }
+        oa_text_printf(notes, ".\n");
+    }
     oa_table_free(&t);
-    return shares_are_left_out(all, most, shown, n);
+    return is_left_out(OA_COLUMN_RETAINED, all, most, shown, n);
 }
 
 /* ---- notes ---- */
@@ -295,8 +282,7 @@ void oa_report_table(const struct oa_comparison *k, const struct oa_summary *s, 
     wrap_notes(&notes, limit, out);
 }
 
-/* Everything but the table is plain text with specs in it, which hold characters that mean
- * something in Markdown. */
+/* Plain text may have specs with characters that are markup in Markdown. */
 static void add_escaped(struct oa_text *plain, struct oa_text *out)
 {
     for (char *line = plain->s; line && *line; line += strcspn(line, "\n") + 1) {

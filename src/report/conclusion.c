@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAMED = 3 }; /* so many attentions are named; of more only the number is given */
+enum { NAMED = 3 }; /* attentions named in a list; of others only the number is given */
 
 /* ---- lists ---- */
 
-/* What a list is of: entries with a verdict, that are not what they are compared with, or those
- * that are identical with one. */
+/* The entries of a list: those with a verdict, without the one they are compared with, or those
+ * that are identical to one. */
 struct listed {
     enum oa_verdict verdict;
     int except, twin; /* twin -1: by the verdict */
@@ -101,8 +101,8 @@ static void add_compared(const struct oa_comparison *k, const struct oa_summary 
 
 /* ---- sentences ---- */
 
-/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs. Not where what is
- * worse than another has a lower adjusted cost than the leader. */
+/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs. Nothing where an
+ * entry that is worse than another has a lower adjusted cost than the leader. */
 static void add_margin(const struct oa_comparison *k, const struct oa_summary *s, enum oa_verdict v,
                        struct oa_text *out)
 {
@@ -173,7 +173,7 @@ static void conclusion_add_seeds_needed(const struct oa_comparison *k, const str
 }
 
 /* " a and b are worse than the baseline, softmax, by 0.1 to 0.2 nats a token." In a family of all
- * pairs what is worse may be so than another one than the reference. */
+ * pairs an entry may be worse than another one than the reference. */
 static void conclude_differences(const struct oa_comparison *k, const struct oa_summary *s,
                                  enum oa_verdict v, struct oa_text *out)
 {
@@ -193,8 +193,8 @@ static void conclude_differences(const struct oa_comparison *k, const struct oa_
     oa_text_printf(out, ".");
 }
 
-/* Has the leader's cost, to the last bit. Of those that are identical with it more is said than
- * that. */
+/* Has it the leader's cost, to the last bit? Entries that are identical to the leader have a
+ * sentence of their own. */
 static bool is_tied(const struct oa_comparison *k, const struct oa_summary *s, int i)
 {
     const struct oa_standing *e = &s->entries[i];
@@ -210,32 +210,25 @@ static int count_tied(const struct oa_comparison *k, const struct oa_summary *s)
     return n;
 }
 
-/* "a and b share the lowest loss" */
-static void conclude_tied(const struct oa_comparison *k, const struct oa_summary *s,
-                          struct oa_text *out)
-{
-    int left = count_tied(k, s);
-    oa_text_printf(out, "%s", k->entries[s->reference].attention);
-    for (int o = 0; o < s->count; o++)
-        if (is_tied(k, s, s->order[o]))
-            oa_text_printf(out, "%s%s", --left ? ", " : " and ", k->entries[s->order[o]].attention);
-    oa_text_printf(out, " share the %s %s%s", oa_metric_best(k), s->uneven ? "adjusted " : "",
-                   oa_metric_word(k));
-}
-
-/* "a has the lowest loss", or "a leads" where what was shown to be worse than another has a lower
- * adjusted one. */
+/* "a has the lowest loss", "a and b share the lowest loss", or "a leads" where an entry that was
+ * shown to be worse than another has a lower adjusted one. */
 static void conclude_leader(const struct oa_comparison *k, const struct oa_summary *s,
                             struct oa_text *out)
 {
     const char *name = k->entries[s->reference].attention;
     if (s->entries[s->reference].verdict == OA_VERDICT_LEADS)
         oa_text_printf(out, "%s leads", name);
-    else if (count_tied(k, s))
-        conclude_tied(k, s, out);
-    else
-        oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k),
+    else {
+        int left = count_tied(k, s);
+        bool tied = left > 0;
+        oa_text_printf(out, "%s", name);
+        for (int o = 0; o < s->count && tied; o++)
+            if (is_tied(k, s, s->order[o]))
+                oa_text_printf(out, "%s%s", --left ? ", " : " and ",
+                               k->entries[s->order[o]].attention);
+        oa_text_printf(out, " %s the %s %s%s", tied ? "share" : "has", oa_metric_best(k),
                        s->uneven ? "adjusted " : "", oa_metric_word(k));
+    }
 }
 
 /* " show no significant difference"; " have an undecided difference" where an interval that
@@ -353,27 +346,22 @@ static void conclude_unjudged(const struct oa_comparison *k, const struct oa_sum
                    unjudged == 1 ? "is" : "are");
 }
 
-/* Of two that have the best possible score with every seed there is no interval. */
-static bool all_at_best(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    for (int i = 0; i < s->count; i++)
-        if (s->entries[i].verdict == OA_VERDICT_EQUIVALENT && i != oa_compared_to(k, s) &&
-            isfinite(oa_compared_pair(s, i, oa_compared_to(k, s))->half))
-            return false;
-    return true;
-}
-
 static void conclude_equivalent(const struct oa_comparison *k, const struct oa_summary *s,
                                 struct oa_text *out)
 {
-    int equivalent = count_with(k, s, OA_VERDICT_EQUIVALENT);
+    int equivalent = count_with(k, s, OA_VERDICT_EQUIVALENT), fixed = oa_compared_to(k, s);
+    bool all_at_best = true; /* of two with the best possible scores there is no interval */
     if (equivalent == 0)
         return;
+    for (int i = 0; i < s->count; i++)
+        if (s->entries[i].verdict == OA_VERDICT_EQUIVALENT && i != fixed &&
+            isfinite(oa_compared_pair(s, i, fixed)->half))
+            all_at_best = false;
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_EQUIVALENT, out);
     oa_text_printf(out, " %s equivalent to ", equivalent == 1 ? "is" : "are");
     add_compared(k, s, out);
-    if (all_at_best(k, s)) {
+    if (all_at_best) {
         oa_text_printf(out, ": the best possible %s with every seed.", oa_metric_word(k));
         return;
     }
@@ -404,16 +392,6 @@ static void conclude_ending(const struct oa_comparison *k, const struct oa_summa
         oa_text_printf(
             out, " %d comparison%s unresolved: another round would exceed the budget of %s.", open,
             open == 1 ? " is" : "s are", oa_number_seconds(budget, k->until.budget));
-}
-
-static void conclude_failures(const struct oa_comparison *k, const struct oa_summary *s,
-                              struct oa_text *out)
-{
-    if (count_with(k, s, OA_VERDICT_FAILED) == 0)
-        return;
-    oa_text_printf(out, " ");
-    add_names(k, s, OA_VERDICT_FAILED, out);
-    oa_text_printf(out, " did not finish every run and cannot be compared.");
 }
 
 /* In a family of all pairs: attentions no better than the uniform baseline are all named. */
@@ -497,7 +475,11 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
     else {
         conclude_verdicts(k, s, &out);
         conclude_identical(k, s, &out);
-        conclude_failures(k, s, &out);
+        if (count_with(k, s, OA_VERDICT_FAILED) > 0) {
+            oa_text_printf(&out, " ");
+            add_names(k, s, OA_VERDICT_FAILED, &out);
+            oa_text_printf(&out, " did not finish every run and cannot be compared.");
+        }
         conclude_uniform_baseline(k, s, &out);
         oa_solved_sentence(k, s, &out);
         oa_fixed_sources_sentence(k, s, &out);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Examples side by side: what each attention made of the same input with the first seed, where they
- * disagree most. */
+ * Outputs of all attentions for the same inputs, with the first seed, where they disagree most. */
 #include "report/metric_words.h"
 #include "report/page.h"
 

@@ -55,15 +55,6 @@ static bool find_typical_row(const struct oa_comparison *k, const struct oa_summ
 
 /* ---- sentences ---- */
 
-static const char *why_not(enum oa_items_state state)
-{
-    static const char *const words[] = { [OA_ITEMS_ONE] = "one item",
-                                         [OA_ITEMS_NO_MEAN] = "no mean over items",
-                                         [OA_ITEMS_MISSING] = "run of an older version",
-                                         [OA_ITEMS_UNLIKE] = "runs with different items" };
-    return words[state];
-}
-
 /* Where no attention has an interval over seeds and items. */
 static void add_lack(const struct oa_comparison *k, enum oa_items_state state, struct oa_text *out)
 {
@@ -132,6 +123,10 @@ void oa_items_sentence(const struct oa_comparison *k, const struct oa_summary *s
 static void add_item_row(const struct oa_comparison *k, const struct item_row *r,
                          struct oa_table *t)
 {
+    static const char *const why_not[] = { [OA_ITEMS_ONE] = "one item",
+                                           [OA_ITEMS_NO_MEAN] = "no mean over items",
+                                           [OA_ITEMS_MISSING] = "run of an older version",
+                                           [OA_ITEMS_UNLIKE] = "runs with different items" };
     char mean[OA_NUMBER], half[OA_NUMBER];
     struct oa_estimate e = oa_shown(k, r->against.difference);
     int decimals = oa_decimals(k);
@@ -139,7 +134,7 @@ static void add_item_row(const struct oa_comparison *k, const struct item_row *r
     oa_table_cell(t, "%s", oa_number_signed(mean, e.mean, decimals));
     oa_table_cell(t, "±%s", oa_number_fixed(half, r->half.seeds, decimals));
     if (r->items.state != OA_ITEMS_KNOWN) {
-        oa_table_cell(t, "%s", why_not(r->items.state));
+        oa_table_cell(t, "%s", why_not[r->items.state]);
         oa_table_cell(t, "%s", excludes_zero(r, r->half.seeds) ? "over seeds" : "no");
         return;
     }
@@ -150,10 +145,8 @@ static void add_item_row(const struct oa_comparison *k, const struct item_row *r
                                                     : "no");
 }
 
-typedef void print_items_as(const struct oa_table *t, const char *title, struct oa_text *out);
-
 static void write_items(const struct oa_comparison *k, const struct oa_summary *s,
-                        const struct item_row *typical, print_items_as *print, struct oa_text *out)
+                        const struct item_row *typical, oa_table_print *print, struct oa_text *out)
 {
     static const struct oa_column columns[] = { { "attention", false, true },
                                                 { "difference", true, false },
@@ -185,21 +178,14 @@ static void write_items(const struct oa_comparison *k, const struct oa_summary *
     oa_text_free(&title);
 }
 
-static void print_items_markdown(const struct oa_table *t, const char *title, struct oa_text *out)
-{
-    oa_text_printf(out, "\n");
-    oa_markdown_text(out, title);
-    oa_text_printf(out, "\n\n");
-    oa_table_markdown(t, out);
-    oa_text_printf(out, "\n");
-}
-
 void oa_items_markdown(const struct oa_comparison *k, const struct oa_summary *s,
                        struct oa_text *out)
 {
     struct item_row typical;
-    if (find_typical_row(k, s, out->context, &typical) && typical.items.state == OA_ITEMS_KNOWN)
-        write_items(k, s, &typical, print_items_markdown, out);
+    if (!find_typical_row(k, s, out->context, &typical) || typical.items.state != OA_ITEMS_KNOWN)
+        return;
+    write_items(k, s, &typical, oa_table_titled_markdown, out);
+    oa_text_printf(out, "\n");
 }
 
 void oa_page_items(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)

@@ -27,9 +27,8 @@ static void explain_family(const struct oa_comparison *k, const struct oa_summar
     oa_text_free(&family);
 }
 
-/* A term whose meaning is `before`, "lowest loss" (in other words where the comparison is about
- * another measure), `after`.
- */
+/* A term whose meaning is `before`, "lowest", `between`, "loss" (or the other measure of the
+ * comparison), `after`. */
 static void explain_best(const struct oa_comparison *k, const char *term, const char *before,
                          const char *between, const char *after, struct oa_text *out)
 {
@@ -38,10 +37,16 @@ static void explain_best(const struct oa_comparison *k, const char *term, const 
     oa_text_printf(out, "%s</dd></div>\n", after);
 }
 
-static void explain_direction(const struct oa_comparison *k, const struct oa_summary *s,
-                              struct oa_text *out)
+static void explain_budget(const struct oa_comparison *k, struct oa_text *out)
 {
-    (void)s;
+    oa_text_printf(out,
+                   "<div><dt>budget held equal</dt><dd>Every run had the same %s. All else is "
+                   "measured, not matched.</dd></div>\n",
+                   oa_budget_name(k->equal));
+}
+
+static void explain_direction(const struct oa_comparison *k, struct oa_text *out)
+{
     oa_text_printf(out, "<div><dt>");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out,
@@ -50,10 +55,8 @@ static void explain_direction(const struct oa_comparison *k, const struct oa_sum
                    oa_metric_better(k), oa_compared_measure(k)->higher ? "above" : "below");
 }
 
-static void explain_speed(const struct oa_comparison *k, const struct oa_summary *s,
-                          struct oa_text *out)
+static void explain_speed(const struct oa_comparison *k, struct oa_text *out)
 {
-    (void)s;
     if (!k->rounds) {
         explain("speed",
                 "ms/step is the median over the steps of the runs; tokens/s is derived from it.",
@@ -73,20 +76,8 @@ static void explain_speed(const struct oa_comparison *k, const struct oa_summary
                    ". Times in the table of runs are those of the runs themselves.</dd></div>\n");
 }
 
-static void explain_budget(const struct oa_comparison *k, const struct oa_summary *s,
-                           struct oa_text *out)
+static void explain_tuned(const struct oa_comparison *k, struct oa_text *out)
 {
-    (void)s;
-    oa_text_printf(out,
-                   "<div><dt>budget held equal</dt><dd>Every run had the same %s. All else is "
-                   "measured, not matched.</dd></div>\n",
-                   oa_budget_name(k->equal));
-}
-
-static void explain_tuned(const struct oa_comparison *k, const struct oa_summary *s,
-                          struct oa_text *out)
-{
-    (void)s;
     explain_best(
         k, "tuned",
         "Before the comparison the same values were tried for each attention, the baselines "
@@ -104,10 +95,8 @@ static void explain_tuned(const struct oa_comparison *k, const struct oa_summary
         out);
 }
 
-static void explain_verdicts(const struct oa_comparison *k, const struct oa_summary *s,
-                             struct oa_text *out)
+static void explain_verdicts(const struct oa_comparison *k, struct oa_text *out)
 {
-    (void)s;
     explain("better, worse, no significant difference",
             "“Better” and “worse”: the simultaneous interval of the difference excludes 0. "
             "“Equivalent”: it is within the margin, which takes precedence. “No significant "
@@ -121,10 +110,8 @@ static void explain_verdicts(const struct oa_comparison *k, const struct oa_summ
                      " ", "”, which is a description.", out);
 }
 
-static void explain_fronts(const struct oa_comparison *k, const struct oa_summary *s,
-                           struct oa_text *out)
+static void explain_fronts(const struct oa_comparison *k, struct oa_text *out)
 {
-    (void)s;
     oa_text_printf(out,
                    "<div><dt>Pareto front</dt><dd>An attention is not on the front if another "
                    "one was shown to dominate it: to be better%s and, by the estimate, no "
@@ -137,44 +124,8 @@ static void explain_fronts(const struct oa_comparison *k, const struct oa_summar
                         "counted. What has no interval shows nothing.</dd></div>\n");
 }
 
-/* ---- when ---- */
-
-static bool tested(const struct oa_comparison *k, const struct oa_summary *s)
+static void explain_intervals(const struct oa_comparison *k, struct oa_text *out)
 {
-    return s->seeds > 1 && !k->sequential;
-}
-
-static bool compared(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    return s->seeds > 1 && oa_family_size(k) > 0;
-}
-
-static bool is_two_way(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    return tested(k, s) && k->test == OA_TWO_WAY_ERRORS && !k->unpaired;
-}
-
-static bool judged_once(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    return compared(k, s) && !k->sequential;
-}
-
-static bool with_baseline(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    (void)s;
-    return k->baseline > 0;
-}
-
-static bool was_tuned(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    (void)s;
-    return k->tuning.grid.options > 0;
-}
-
-static void explain_intervals(const struct oa_comparison *k, const struct oa_summary *s,
-                              struct oa_text *out)
-{
-    (void)s;
     oa_text_printf(out,
                    "<div><dt>interval of a difference</dt><dd>Half its width is Student’s t at 1 − "
                    "%s/(2m) × standard error, with m the number of comparisons of the family, also "
@@ -187,51 +138,49 @@ static void explain_intervals(const struct oa_comparison *k, const struct oa_sum
                    oa_real_text(oa_family_level(k)).s);
 }
 
-static bool is_unpaired(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    (void)s;
-    return k->unpaired;
-}
-
-static bool is_sequential(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    (void)s;
-    return k->sequential;
-}
-
-static bool with_missing_seeds(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    (void)k;
-    return s->uneven;
-}
-
-static bool with_uniform_baseline(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    (void)k;
-    return s->uniform >= 0;
-}
-
-/* Readers of losses know which way is better. */
-static bool about_a_score(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    (void)s;
-    return !oa_about_loss(k);
-}
-
 /* ---- the table ---- */
 
-/* A term with its meaning, or what writes both; always explained where there is no `when`. */
+/* Properties of a comparison. */
+enum {
+    TRAINED = 1, /* its runs were trained here */
+    TESTED = 2,
+    COMPARED = 4,
+    TWO_WAY = 8,
+    JUDGED_ONCE = 16,
+    WITH_BASELINE = 32,
+    TUNED = 64,
+    UNPAIRED = 128,
+    SEQUENTIAL = 256,
+    UNEVEN = 512,
+    WITH_UNIFORM = 1024,
+    OF_SCORES = 2048 /* of a loss readers know which direction is better */
+};
+
+static unsigned properties_of(const struct oa_comparison *k, const struct oa_summary *s)
+{
+    bool tested = s->seeds > 1 && !k->sequential, compared = s->seeds > 1 && oa_family_size(k) > 0;
+    bool two_way = tested && k->test == OA_TWO_WAY_ERRORS && !k->unpaired;
+    return (k->imported ? 0 : TRAINED) | (tested ? TESTED : 0) | (compared ? COMPARED : 0) |
+           (two_way ? TWO_WAY : 0) | (compared && !k->sequential ? JUDGED_ONCE : 0) |
+           (k->baseline > 0 ? WITH_BASELINE : 0) | (k->tuning.grid.options > 0 ? TUNED : 0) |
+           (k->unpaired ? UNPAIRED : 0) | (k->sequential ? SEQUENTIAL : 0) |
+           (s->uneven ? UNEVEN : 0) | (s->uniform >= 0 ? WITH_UNIFORM : 0) |
+           (oa_about_loss(k) ? 0 : OF_SCORES);
+}
+
+/* A term with its meaning, or a function that writes both. */
 struct term {
     const char *term, *meaning;
-    bool trained; /* of runs that were trained here */
-    bool (*when)(const struct oa_comparison *k, const struct oa_summary *s);
-    void (*write)(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out);
+    unsigned when; /* properties that the comparison must have */
+    void (*write)(const struct oa_comparison *k, struct oa_text *out);
+    void (*write_with)(const struct oa_comparison *k, const struct oa_summary *s,
+                       struct oa_text *out);
 };
 
 static const struct term terms[] = {
-    { .write = explain_budget, .trained = true },
+    { .write = explain_budget, .when = TRAINED },
     { .term = "same batches, same initial values",
-      .trained = true,
+      .when = TRAINED,
       .meaning =
           "Runs with the same seed read the same batches in the same order, and every tensor that "
           "two models share has the same initial values. Only the attention differs (and, where "
@@ -250,24 +199,24 @@ static const struct term terms[] = {
                  "Seeds and items are crossed random effects: the variance of the mean is that of "
                  "the seeds’ means plus that of the items’ means less that of their interaction, "
                  "with Satterthwaite’s degrees of freedom, and never below that over seeds.",
-      .when = judged_once },
+      .when = JUDGED_ONCE },
     { .term = "independent samples",
       .meaning = "Runs are not paired: half the width of an interval of a difference has the "
                  "standard error √(v/n + w/m) of two means, and the degrees of freedom of Welch "
                  "and Satterthwaite. Variances are not taken to be equal.",
-      .when = is_unpaired },
-    { .write = explain_family, .when = compared },
-    { .write = explain_intervals, .when = tested },
+      .when = UNPAIRED },
+    { .write_with = explain_family, .when = COMPARED },
+    { .write = explain_intervals, .when = TESTED },
     { .term = "standard error",
       .meaning = "From the variance of each row’s own, estimated from the scores of all rows and "
                  "seeds (Grubbs 1948; at least half of the mean variance), with the degrees of "
                  "freedom of Welch and Satterthwaite. With fewer than three rows, or seeds that "
                  "one of two lacks, from the differences of the two alone.",
-      .when = is_two_way },
+      .when = TWO_WAY },
     { .term = "baseline",
       .meaning = "What is currently in use; every other one is compared with it.",
-      .when = with_baseline },
-    { .write = explain_tuned, .when = was_tuned },
+      .when = WITH_BASELINE },
+    { .write = explain_tuned, .when = TUNED },
     { .term = "any number of interim analyses",
       .meaning =
           "The intervals of the family are anytime-valid: together, at all numbers of seeds, they "
@@ -275,7 +224,7 @@ static const struct term terms[] = {
           "after an analysis. They are wider than intervals for a number of seeds fixed in "
           "advance. Practically better or "
           "worse: beyond the margin; undecided: neither beyond nor within it.",
-      .when = is_sequential },
+      .when = SEQUENTIAL },
     { .term = "adjusted for missing seeds",
       .meaning = "Scores vary by seed, and not all have every seed. A model with an effect of each "
                  "row and of each seed, fitted by least squares to all finished runs, estimates "
@@ -283,16 +232,16 @@ static const struct term terms[] = {
                  "Speed and Milliken 1980). Order, leader and differences to it are those of these "
                  "means. Verdicts are from the intervals of pairs, over the seeds that both have; "
                  "what is worse than another by them does not lead.",
-      .when = with_missing_seeds },
+      .when = UNEVEN },
     { .term = "uniform baseline",
       .meaning =
           "The same model with a plain average of the visible tokens as attention; values and "
           "outputs are learned as in the others. It shows what the rest of the model achieves "
           "alone. It is compared like all others and not ranked. An attention without a "
           "significant difference to it has not been shown to attend to anything useful.",
-      .when = with_uniform_baseline },
+      .when = WITH_UNIFORM },
     { .write = explain_verdicts },
-    { .write = explain_direction, .when = about_a_score },
+    { .write = explain_direction, .when = OF_SCORES },
     { .term = "seeds needed",
       .meaning = "Number of seeds at which the test has a power of 80 % at its adjusted level: an "
                  "80 % confidence range, estimated from the differences so far. “12 or more”: the "
@@ -306,27 +255,30 @@ static const struct term terms[] = {
       .meaning = "What has a run that diverged or stopped is excluded from the tests: its "
                  "remaining seeds are not a fair sample." },
     { .term = "perplexity, bits",
-      .trained = true,
+      .when = TRAINED,
       .meaning = "Perplexity is exp(loss) and depends on the tokenizer; bits per character and per "
                  "byte do not." },
-    { .write = explain_speed, .trained = true },
-    { .write = explain_fronts, .trained = true },
+    { .write = explain_speed, .when = TRAINED },
+    { .write = explain_fronts, .when = TRAINED },
     { .term = "memory, FLOPs",
-      .trained = true,
+      .when = TRAINED,
       .meaning = "Memory is the peak of parameters and arenas; FLOPs include the forward and the "
                  "backward pass." },
 };
 
 void oa_page_method(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
+    unsigned properties = properties_of(k, s);
     oa_page_open("method", "Method and terms", out);
     oa_text_printf(out, "<dl class=\"method\">\n");
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         const struct term *t = &terms[i];
-        if ((t->when && !t->when(k, s)) || (t->trained && k->imported))
+        if (t->when & ~properties)
             continue;
         if (t->write)
-            t->write(k, s, out);
+            t->write(k, out);
+        else if (t->write_with)
+            t->write_with(k, s, out);
         else
             explain(t->term, t->meaning, out);
     }

@@ -12,11 +12,6 @@ static bool both_finished(const struct oa_comparison *k, int a, int b, int seed)
            oa_run_finished(k, &k->entries[b].runs[seed]);
 }
 
-static enum oa_items_state items_state(const struct oa_items *x, int measure)
-{
-    return x->measured[measure] ? OA_ITEMS_KNOWN : x->count ? OA_ITEMS_NO_MEAN : OA_ITEMS_MISSING;
-}
-
 static bool same_targets(const struct oa_items *x, const struct oa_items *y, int measure)
 {
     if (x->count != y->count || x->text != y->text)
@@ -38,7 +33,9 @@ static enum oa_items_state pair_state(const struct oa_comparison *k, int a, int 
             continue;
         for (int side = 0; side < 2; side++) {
             const struct oa_items *x = &k->entries[side ? b : a].runs[s].items;
-            enum oa_items_state state = items_state(x, k->metric);
+            enum oa_items_state state = x->measured[k->metric] ? OA_ITEMS_KNOWN
+                                        : x->count             ? OA_ITEMS_NO_MEAN
+                                                               : OA_ITEMS_MISSING;
             if (state != OA_ITEMS_KNOWN)
                 return state;
             *first = *first ? *first : x;

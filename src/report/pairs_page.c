@@ -6,21 +6,17 @@
 
 #include <math.h>
 
-static const char *class_of(enum oa_against_verdict v)
-{
-    return v == OA_AGAINST_BETTER       ? "better"
-           : v == OA_AGAINST_WORSE      ? "worse"
-           : v == OA_AGAINST_EQUIVALENT ? "good"
-           : v == OA_AGAINST_IDENTICAL  ? "good"
-                                        : "open";
-}
-
 static void pairs_add_cell(const struct oa_comparison *k, const struct oa_against *a,
                            struct oa_text *out)
 {
     char mean[OA_NUMBER], ends[OA_INTERVAL];
     struct oa_estimate d = oa_shown(k, oa_against_interval(a));
-    oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict),
+    oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s",
+                   a->verdict == OA_AGAINST_BETTER       ? "better"
+                   : a->verdict == OA_AGAINST_WORSE      ? "worse"
+                   : a->verdict == OA_AGAINST_EQUIVALENT ? "good"
+                   : a->verdict == OA_AGAINST_IDENTICAL  ? "good"
+                                                         : "open",
                    a->verdict == OA_AGAINST_NONE ? ""
                                                  : oa_against_words(a->verdict, oa_is_practical(k)),
                    oa_number_signed(mean, d.mean, oa_decimals(k)));

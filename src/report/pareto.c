@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pareto fronts of what was shown. An attention i leaves a front only if some other one, j, is
- * shown to dominate it:
+ * Pareto fronts. An attention i leaves a front only if another one, j, was shown to dominate it:
  *
  *     i costs more than j by more than the margin, and is not faster (smaller) by the estimate; or
  *     i is slower (larger) than j, and j does not cost more than i by more than the margin
  *
  * Costs are compared by simultaneous 95 % intervals of the paired differences over all pairs of
  * ranked attentions (Bonferroni), and speeds by the 95 % interval of the ratio of step times, round
- * by round (rounds.c). Parameters are counted. What has no interval (one seed, fewer than six
- * rounds, speeds that were not measured apart) shows nothing. Attentions with the same runs cost
+ * by round (rounds.c). Parameters are counted. Nothing is shown without an interval (one seed,
+ * fewer than six rounds, speeds that were not measured apart). Attentions with the same runs cost
  * the same.
  */
 #include "report/summary.h"
@@ -18,14 +17,6 @@
 
 static const double level = 0.05;
 
-static int ranked_pairs(const struct oa_summary *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->count; i++)
-        n += oa_is_ranked(s, i);
-    return n * (n - 1) / 2;
-}
-
 /* By how much i is shown to cost more than j: the lower end of the difference. */
 static double shown_excess(const struct oa_comparison *k, const struct oa_summary *s, int i, int j,
                            double *scratch)
@@ -33,7 +24,10 @@ static double shown_excess(const struct oa_comparison *k, const struct oa_summar
     if (oa_same_runs(k, i, j))
         return 0;
     struct oa_estimate d = oa_paired(k, i, j, k->seeds, scratch);
-    double share = level / ranked_pairs(s);
+    int ranked = 0;
+    for (int e = 0; e < s->count; e++)
+        ranked += oa_is_ranked(s, e);
+    double share = level / (ranked * (ranked - 1) / 2);
     double half = k->sequential ? oa_anytime_half(&d, share) : oa_half_at(&d, share);
     return isfinite(half) && d.sd > 0 ? d.mean - half : -INFINITY;
 }
@@ -48,12 +42,6 @@ static struct oa_range times_of(const struct oa_comparison *k, const struct oa_s
     if (r.n == 0)
         r.value = s->entries[j].tokens_per_second / s->entries[i].tokens_per_second;
     return r;
-}
-
-static struct oa_range sizes_of(const struct oa_comparison *k, int i, int j)
-{
-    double ratio = k->entries[i].trainable / k->entries[j].trainable;
-    return (struct oa_range){ .n = 1, .value = ratio, .low = ratio, .high = ratio };
 }
 
 double oa_trade_off_cost(const struct oa_comparison *k, const struct oa_summary *s, int i,
@@ -72,7 +60,10 @@ static bool dominates(const struct oa_comparison *k, const struct oa_summary *s,
                       bool speed, double *scratch)
 {
     double excess = shown_excess(k, s, i, j, scratch);
-    struct oa_range ratio = speed ? times_of(k, s, i, j) : sizes_of(k, i, j);
+    double size = k->entries[i].trainable / k->entries[j].trainable;
+    struct oa_range ratio =
+        speed ? times_of(k, s, i, j)
+              : (struct oa_range){ .n = 1, .value = size, .low = size, .high = size };
     bool shown_worse = excess > k->margin && !(ratio.value < 1);
     bool shown_slower = ratio.low > 1 && excess >= -k->margin; /* NaN: not shown */
     return shown_worse || shown_slower;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where scores come from: the parts of what was validated (classes, lengths), a table for each
- * kind, with means over the seeds and their 95 % intervals. Parts are described, not tested: a
- * verdict is about the whole. */
+ * Scores by part of the validation data (classes, lengths), a table for each kind, with means over
+ * the seeds and their 95 % intervals. Parts are described, not tested: a verdict is about the
+ * whole. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -57,50 +57,26 @@ static const struct oa_measure *measure_of(const struct oa_comparison *k, const 
 
 /* ---- a table ---- */
 
-static void parts_add_cell(const struct oa_estimate *e, int decimals, struct oa_table *t)
+static void parts_add_row(const struct oa_comparison *k, const struct oa_summary *s,
+                          const struct oa_breakdown *part, int decimals, double *scratch,
+                          struct oa_table *t)
 {
-    char mean[OA_NUMBER], half[OA_NUMBER];
-    oa_number_fixed(mean, e->mean, decimals);
-    if (isfinite(e->half))
-        oa_table_cell(t, "%s ±%s", mean, oa_number_fixed(half, e->half, decimals));
-    else
-        oa_table_cell(t, "%s", mean);
-}
-
-static void parts_add_rows(const struct oa_comparison *k, const struct oa_summary *s,
-                           const struct oa_breakdown *parts, int count, double *scratch,
-                           struct oa_table *t)
-{
-    char number[OA_NUMBER];
-    int decimals = measure_of(k, parts->measure)->decimals;
-    for (int i = 0; i < count; i++) {
-        oa_table_cell(t, "%s", parts[i].name);
-        oa_table_cell(t, "%s", oa_number_si(number, parts[i].n));
-        for (int o = 0; o < s->count; o++) {
-            struct oa_estimate e = oa_part_estimate(k, s->order[o], &parts[i], scratch);
-            parts_add_cell(&e, decimals, t);
-        }
+    char number[OA_NUMBER], half[OA_NUMBER];
+    oa_table_cell(t, "%s", part->name);
+    oa_table_cell(t, "%s", oa_number_si(number, part->n));
+    for (int o = 0; o < s->count; o++) {
+        struct oa_estimate e = oa_part_estimate(k, s->order[o], part, scratch);
+        oa_number_fixed(number, e.mean, decimals);
+        if (isfinite(e.half))
+            oa_table_cell(t, "%s ±%s", number, oa_number_fixed(half, e.half, decimals));
+        else
+            oa_table_cell(t, "%s", number);
     }
 }
 
-/* One kind of parts; the caller gives room for two more columns than there are attentions, and for
- * a number a seed. */
-static void parts_make_table(const struct oa_comparison *k, const struct oa_summary *s,
-                             const struct oa_breakdown *parts, int count, struct oa_column *columns,
-                             double *scratch, oa_context *c, struct oa_table *t)
-{
-    columns[0] = (struct oa_column){ parts->by, false, true };
-    columns[1] = (struct oa_column){ "examples", true, false };
-    for (int i = 0; i < s->count; i++)
-        columns[i + 2] = (struct oa_column){ oa_entry_name(&k->entries[s->order[i]]), true, false };
-    oa_table_init(t, c, columns, s->count + 2);
-    parts_add_rows(k, s, parts, count, scratch, t);
-}
-
-typedef void print_table(const struct oa_table *t, const char *title, struct oa_text *out);
-
+/* parts [count]: of one kind. */
 static void print_kind(const struct oa_comparison *k, const struct oa_summary *s,
-                       const struct oa_breakdown *parts, int count, print_table *print,
+                       const struct oa_breakdown *parts, int count, oa_table_print *print,
                        struct oa_text *out)
 {
     struct oa_table t;
@@ -109,10 +85,17 @@ static void print_kind(const struct oa_comparison *k, const struct oa_summary *s
     struct oa_column *columns = oa_alloc(out->context, ((size_t)s->count + 2) * sizeof *columns);
     double *scratch = oa_alloc(out->context, ((size_t)s->seeds + 1) * sizeof *scratch);
     if (columns && scratch) {
-        parts_make_table(k, s, parts, count, columns, scratch, out->context, &t);
+        columns[0] = (struct oa_column){ parts->by, false, true };
+        columns[1] = (struct oa_column){ "examples", true, false };
+        for (int i = 0; i < s->count; i++)
+            columns[i + 2] =
+                (struct oa_column){ oa_entry_name(&k->entries[s->order[i]]), true, false };
+        oa_table_init(&t, out->context, columns, s->count + 2);
+        for (int i = 0; i < count; i++)
+            parts_add_row(k, s, &parts[i], m->decimals, scratch, &t);
         oa_unit(m, unit);
-        snprintf(title, sizeof title, "%s by %s%s%s, mean over the seeds", m->title, parts->by,
-                 *unit ? ", " : "", unit);
+        snprintf(title, sizeof title, "%s by %s%s%s, mean over the seeds%s", m->title, parts->by,
+                 *unit ? ", " : "", unit, print == oa_table_html ? "" : ":");
         print(&t, title, out);
         oa_table_free(&t);
     }
@@ -120,8 +103,8 @@ static void print_kind(const struct oa_comparison *k, const struct oa_summary *s
     oa_free(scratch);
 }
 
-static void print_all(const struct oa_comparison *k, const struct oa_summary *s, print_table *print,
-                      struct oa_text *out)
+static void print_all(const struct oa_comparison *k, const struct oa_summary *s,
+                      oa_table_print *print, struct oa_text *out)
 {
     const struct oa_run *r = first_with_parts(k);
     for (int i = 0, n; r && i < r->details.part_count; i += n) {
@@ -132,32 +115,17 @@ static void print_all(const struct oa_comparison *k, const struct oa_summary *s,
     }
 }
 
-/* ---- where they stand ---- */
-
-static const char heading[] = "Scores by part of the data";
-
-static void print_html(const struct oa_table *t, const char *title, struct oa_text *out)
-{
-    oa_table_html(t, title, out);
-}
-
-static void parts_print_markdown(const struct oa_table *t, const char *title, struct oa_text *out)
-{
-    oa_markdown_text(out, title);
-    oa_text_printf(out, ":\n\n");
-    oa_table_markdown(t, out);
-    oa_text_printf(out, "\n");
-}
+/* ---- the page and Markdown ---- */
 
 void oa_page_parts(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (!first_with_parts(k))
         return;
-    oa_page_open("parts", heading, out);
+    oa_page_open("parts", "Scores by part of the data", out);
     oa_text_printf(out,
                    "<p>±: half-width of the 95 %% interval of the mean. Parts are described, not "
                    "tested: among many, some differ by chance.</p>\n<div class=\"panel\">\n");
-    print_all(k, s, print_html, out);
+    print_all(k, s, oa_table_html, out);
     oa_text_printf(out, "</div>\n");
     oa_page_close(out);
 }
@@ -167,6 +135,6 @@ void oa_parts_markdown(const struct oa_comparison *k, const struct oa_summary *s
 {
     if (!first_with_parts(k))
         return;
+    print_all(k, s, oa_table_titled_markdown, out);
     oa_text_printf(out, "\n");
-    print_all(k, s, parts_print_markdown, out);
 }

@@ -18,12 +18,6 @@ static double detectable_deviations(const struct oa_comparison *k, int seeds, do
            sqrt(seeds);
 }
 
-/* Where attentions spread alike: each has a variance of its own (statistics/row_variances.h). */
-static double expected_freedom(const struct oa_comparison *k)
-{
-    return k->test == OA_TWO_WAY_ERRORS && k->count >= 3 ? 2 : 1;
-}
-
 /* Over the comparisons of the family that have a standard error. */
 struct errors {
     double se, deviation; /* root mean squares */
@@ -105,7 +99,9 @@ void oa_power_announcement(const struct oa_comparison *k, double deviation, bool
         announce_few_seeds(k, declared, out);
         return;
     }
-    double least = detectable_deviations(k, k->seeds, expected_freedom(k));
+    /* attentions that spread alike, each with a variance of its own (row_variances.h) */
+    double freedom = k->test == OA_TWO_WAY_ERRORS && k->count >= 3 ? 2 : 1;
+    double least = detectable_deviations(k, k->seeds, freedom);
     oa_text_printf(out,
                    "%d seeds and %d comparison%s: true differences above %s standard deviations of "
                    "a paired difference are found with a probability of 80 %%",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The decision behind a recommendation: a table of two outcomes, and the parts of the summary that
- * decide which outcomes they are. Of what is equivalent only what was tested to be so counts; of
- * speeds measured in rounds a ratio whose interval is above 1. Whoever has one seed more of a
- * question than needed is not asked: the estimates are for power.
+ * The decision of a recommendation: a table by two outcomes, and how the summary decides the
+ * outcomes. Only tested equivalence counts, and of speeds measured in rounds only a ratio whose
+ * interval is above 1.
  */
 #include "report/recommendation.h"
 
@@ -57,13 +56,7 @@ const char *oa_action_name(enum oa_action a)
     return names[a];
 }
 
-/* ---- how the attentions stand ---- */
-
-/* What attentions are compared with to decide what to do: the baseline, or the reference. */
-static int compared_for_advice(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    return k->baseline ? k->baseline - 1 : s->reference;
-}
+/* ---- the attentions by verdict ---- */
 
 /* The uniform baseline is not recommended. In a family of all pairs what is worse than any other is
  * worse. */
@@ -90,8 +83,8 @@ static int count_standing(const struct oa_comparison *k, const struct oa_summary
 
 /* ---- seeds that are missing ---- */
 
-/* By which the anytime-valid interval around the observed mean, with the observed deviation, would
- * have settled it. */
+/* At which the anytime-valid interval around the observed mean, with the observed deviation, would
+ * resolve it. */
 static int seeds_needed_sequentially(const struct oa_estimate *d, double level, double margin)
 {
     struct oa_estimate then = *d;
@@ -101,7 +94,7 @@ static int seeds_needed_sequentially(const struct oa_estimate *d, double level, 
     return then.n;
 }
 
-/* To settle it, by a difference or by equivalence, whichever takes fewer. */
+/* To resolve it, by a difference or by equivalence, whichever needs fewer. */
 static int seeds_to_settle(const struct oa_comparison *k, const struct oa_against *a)
 {
     const struct oa_estimate *d = &a->difference;
@@ -130,8 +123,8 @@ static void add_runs(const struct oa_comparison *k, const struct oa_summary *s, 
     }
 }
 
-/* What all open questions need that can be settled: each its own number, what they are compared
- * with the largest. */
+/* The seeds that unresolved comparisons need, as far as OA_SEEDS_CAP: each attention its own
+ * number, the one they are compared with the largest. */
 static void count_seeds(const struct oa_comparison *k, const struct oa_summary *s, int fixed,
                         struct oa_recommendation *r)
 {
@@ -209,7 +202,7 @@ static int choice(const struct oa_comparison *k, const struct oa_summary *s, int
     return fixed;
 }
 
-/* How many times as fast as `other` it is; NaN: not faster, or not shown to be. */
+/* Its speed over that of `other`; NaN: not faster, or not shown to be. */
 static double faster(const struct oa_comparison *k, const struct oa_summary *s, int i, int other)
 {
     struct oa_range r =
@@ -220,7 +213,7 @@ static double faster(const struct oa_comparison *k, const struct oa_summary *s, 
     return ratio > 1 ? ratio : NAN;
 }
 
-/* How many times as fast as `other`, also below 1; NaN: no difference was shown. */
+/* Its speed over that of `other`, also below 1; NaN: no difference was shown. */
 static double speed_of(const struct oa_comparison *k, const struct oa_summary *s, int i, int other)
 {
     struct oa_range r =
@@ -232,7 +225,8 @@ static double speed_of(const struct oa_comparison *k, const struct oa_summary *s
                : s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
 }
 
-/* What is to be used instead of a baseline must be better than it, too. */
+/* Is i equivalent to the recommended entry and, where that replaces a baseline, also better than
+ * the baseline? */
 static bool may_replace(const struct oa_comparison *k, const struct oa_summary *s, int i, int fixed,
                         int entry)
 {
@@ -269,7 +263,7 @@ static enum oa_saving find_saving(const struct oa_comparison *k, const struct oa
 struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s)
 {
     struct oa_recommendation r = { .entry = -1, .cheaper = -1, .speed = NAN };
-    int fixed = compared_for_advice(k, s);
+    int fixed = k->baseline ? k->baseline - 1 : s->reference;
     if (s->reference >= 0 && !s->entries[fixed].failed) {
         count_seeds(k, s, fixed, &r);
         r.entry = choice(k, s, fixed);

@@ -94,17 +94,6 @@ static void say_nothing(const struct oa_comparison *k, const struct oa_recommend
                        named(k, r->entry));
 }
 
-static void say_seeds(const struct oa_comparison *k, const struct oa_recommendation *r,
-                      struct oa_text *out)
-{
-    oa_text_printf(out, "More seeds are needed: ");
-    add_seeds_wanted(k, r, out);
-    oa_text_printf(out, ".");
-    if (k->baseline)
-        oa_text_printf(out, " Until then keep %s: no %s was shown to be better.",
-                       named(k, r->entry), oa_entry_kind(k));
-}
-
 static void say_keep(const struct oa_comparison *k, const struct oa_recommendation *r,
                      struct oa_text *out)
 {
@@ -165,16 +154,6 @@ static void add_likeness(const struct oa_comparison *k, const struct oa_summary 
         return;
     oa_text_printf(out, " within ");
     oa_add_margin(k, out);
-}
-
-static void say_cheaper(const struct oa_comparison *k, const struct oa_summary *s,
-                        const struct oa_recommendation *r, struct oa_text *out)
-{
-    oa_text_printf(out, "Take %s: it is ", named(k, r->cheaper));
-    add_likeness(k, s, r, true, out);
-    oa_text_printf(out, ", and ");
-    add_relative_speed(r->speed, out);
-    oa_text_printf(out, ".");
 }
 
 /* ---- and what comes with it ---- */
@@ -238,7 +217,12 @@ char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
         say_nothing(k, r, &out);
         break;
     case OA_ACTION_SEEDS:
-        say_seeds(k, r, &out);
+        oa_text_printf(&out, "More seeds are needed: ");
+        add_seeds_wanted(k, r, &out);
+        oa_text_printf(&out, ".");
+        if (k->baseline)
+            oa_text_printf(&out, " Until then keep %s: no %s was shown to be better.",
+                           named(k, r->entry), oa_entry_kind(k));
         break;
     case OA_ACTION_KEEP:
         say_keep(k, r, &out);
@@ -250,7 +234,11 @@ char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
         say_take(k, s, r, &out);
         break;
     case OA_ACTION_TAKE_CHEAPER:
-        say_cheaper(k, s, r, &out);
+        oa_text_printf(&out, "Take %s: it is ", named(k, r->cheaper));
+        add_likeness(k, s, r, true, &out);
+        oa_text_printf(&out, ", and ");
+        add_relative_speed(r->speed, &out);
+        oa_text_printf(&out, ".");
         break;
     }
     if (r->action >= OA_ACTION_KEEP) {

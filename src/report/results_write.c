@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * results.json: the whole comparison, every run with its curve, and what the statistics say.
- * docs/results.md describes it. Statistics are written for other programs; all else is enough to
- * compute them again.
+ * results.json: the whole comparison, every run with its curve, and the statistics, which can be
+ * computed again from the rest. docs/results.md describes it.
  */
 #include "base/json_read.h"
 #include "base/json_write.h"
@@ -116,7 +115,7 @@ static json_t *estimate_json(oa_context *c, const struct oa_estimate *e)
     return object;
 }
 
-/* What two attentions got in what the comparison is about, one minus the other. */
+/* A difference of costs as one of scores. */
 static json_t *difference_json(oa_context *c, const struct oa_comparison *k,
                                const struct oa_estimate *cost)
 {
@@ -137,7 +136,7 @@ json_t *oa_interval_json(oa_context *c, const struct oa_comparison *k,
     return object;
 }
 
-/* One compared with another one; of what is not judged only the difference. */
+/* One attention against another; of a pair that is not judged only the difference. */
 static void fill_against(oa_context *c, const struct oa_comparison *k, const struct oa_against *a,
                          json_t *object)
 {
@@ -195,7 +194,6 @@ static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const st
     return pairs;
 }
 
-/* What was judged. */
 static json_t *family_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
 {
     json_t *object = json_object();
@@ -360,7 +358,7 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
     return entry;
 }
 
-/* How the comparison came to its end, where it decided by itself; otherwise null. */
+/* The ending with compare.until_resolved; otherwise null. */
 static json_t *until_json(oa_context *c, const struct oa_until *u)
 {
     if (u->ending == OA_ENDING_NONE)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of what attention is worth an attention keeps: its gain over the uniform baseline as a
- * share of that of softmax, or of the baseline. Both gains are means of differences by seed, so the
- * share has Fieller's interval (statistics/fieller.h), at 95 % for each attention alone. It is
- * described: no verdict rests on it.
+ * The retained share of an attention: its gain over the uniform baseline divided by that of
+ * softmax, or of the baseline. Both gains are means of differences by seed, so the share has
+ * Fieller's interval (statistics/fieller.h), at 95 % for each attention alone. It is described: no
+ * verdict depends on it.
  *
- * Where the gain of softmax itself is not shown there are no shares: they would be noise. That is
- * decided by its verdict against the uniform baseline, and by the interval where it has none.
+ * Where the gain of softmax itself is not significant there are no shares: they would be noise. Its
+ * verdict against the uniform baseline decides, and the interval where it has none.
  */
 #include "report/retained.h"
 
@@ -45,14 +45,6 @@ static int fill_gains(const struct oa_comparison *k, int uniform, int whole, int
     return n;
 }
 
-/* The verdict of the table: the whole was judged, and found neither better nor worse than the
- * uniform baseline. */
-static bool gain_not_significant(const struct oa_summary *s, int whole)
-{
-    enum oa_against_verdict v = oa_compared_pair(s, whole, s->uniform)->verdict;
-    return v == OA_AGAINST_UNRESOLVED || v == OA_AGAINST_EQUIVALENT;
-}
-
 static enum oa_retained_state state_of(const struct oa_fieller *share, double cost,
                                        bool insignificant)
 {
@@ -78,7 +70,10 @@ struct oa_retained oa_retained_of(const struct oa_comparison *k, const struct oa
         n = fill_gains(k, s->uniform, whole, entry, gain, whole_gain);
     struct oa_retained out = { .share = oa_fieller_of(gain, whole_gain, n, level) };
     double cost = n ? oa_standing_score(k, &s->entries[whole])->mean : NAN;
-    out.state = state_of(&out.share, cost, n && gain_not_significant(s, whole));
+    enum oa_against_verdict v =
+        n ? oa_compared_pair(s, whole, s->uniform)->verdict : OA_AGAINST_NONE;
+    out.state =
+        state_of(&out.share, cost, v == OA_AGAINST_UNRESOLVED || v == OA_AGAINST_EQUIVALENT);
     return out;
 }
 
@@ -127,18 +122,6 @@ void oa_retained_reason(const struct oa_comparison *k, const struct oa_summary *
         oa_text_printf(out, "%s is worse than the uniform baseline: nothing to retain", name);
 }
 
-static void add_share(const struct oa_comparison *k, int entry, const struct oa_retained *r,
-                      struct oa_text *out)
-{
-    char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
-    oa_text_printf(out, "%s keeps %s %%", oa_entry_name(&k->entries[entry]),
-                   oa_number_fixed(value, 100 * r->share.value, 0));
-    if (r->state == OA_RETAINED_BOUNDED)
-        oa_text_printf(out, " (95 %% interval %s to %s %%)",
-                       oa_number_fixed(low, 100 * r->share.low, 0),
-                       oa_number_fixed(high, 100 * r->share.high, 0));
-}
-
 void oa_retained_sentence(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out)
 {
@@ -161,7 +144,13 @@ void oa_retained_sentence(const struct oa_comparison *k, const struct oa_summary
         if (i == whole || !oa_retained_shown(&r))
             continue;
         oa_text_printf(out, "%s", before);
-        add_share(k, i, &r, out);
+        char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
+        oa_text_printf(out, "%s keeps %s %%", oa_entry_name(&k->entries[i]),
+                       oa_number_fixed(value, 100 * r.share.value, 0));
+        if (r.state == OA_RETAINED_BOUNDED)
+            oa_text_printf(out, " (95 %% interval %s to %s %%)",
+                           oa_number_fixed(low, 100 * r.share.low, 0),
+                           oa_number_fixed(high, 100 * r.share.high, 0));
         before = ", ";
     }
     oa_text_printf(out, " of what %s gains over the uniform baseline.",

@@ -2,8 +2,8 @@
  *
  * Which runs solved the task: those whose last score is at the declared threshold or better, or,
  * where two clusters are found without one, those in the better cluster. Shares and steps of
- * attentions are tested only where the threshold was declared: a cut that was found in the scores
- * was chosen by them.
+ * attentions are tested only where the threshold was declared: a threshold between clusters depends
+ * on the scores.
  */
 #include "report/solved.h"
 
@@ -64,14 +64,6 @@ struct mean_score {
     int n;
 };
 
-static void count_run(const struct oa_comparison *k, const struct oa_run *r, struct mean_score *m)
-{
-    if (!oa_run_finished(k, r))
-        return;
-    m->sum += oa_run_score(k, r);
-    m->n++;
-}
-
 static double mean_score_of(struct mean_score m)
 {
     return m.n ? m.sum / m.n : NAN;
@@ -88,7 +80,10 @@ static void set_shares(const struct oa_comparison *k, const struct oa_summary *s
     for (int r = 0; r < made; r++) {
         bool it = oa_run_solved(k, out, &e->runs[r]);
         solved += it;
-        count_run(k, &e->runs[r], &own[it]);
+        if (oa_run_finished(k, &e->runs[r])) {
+            own[it].sum += oa_run_score(k, &e->runs[r]);
+            own[it].n++;
+        }
     }
     for (int i = 0; i < 2 && !e->uniform; i++) {
         all[i].sum += own[i].sum;
@@ -244,9 +239,10 @@ void oa_solved_free(struct oa_solved *s)
 
 /* ---- equivalence ---- */
 
-/* By how much the runs that the seeds do not exclude could move the mean: their share is below the
- * other end of the interval, and they would score as the runs on the other side of the threshold
- * do; where there are none, what does not learn as the uniform baseline. NaN: no run shows it. */
+/* By how much runs on the other side of the threshold, which the seeds do not exclude, could move
+ * the mean: their share is at most that at the other end of the interval, and their score that of
+ * such runs of other attentions, or, of runs that do not learn, of the uniform baseline. NaN: no
+ * run shows it. */
 static double unseen_shift(const struct oa_comparison *k, const struct oa_solved *s, int entry)
 {
     const struct oa_solved_entry *e = &s->entries[entry];

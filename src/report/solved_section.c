@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs that solve the task and runs that do not, as people read it: a sentence, two tables in text,
- * Markdown and HTML, and a chart with a dot for each run. */
+ * Runs that solve the task and runs that do not: a sentence, two tables in text, Markdown and HTML,
+ * and a chart with a dot for each run. */
 #include "print/dot_chart.h"
 #include "report/against.h"
 #include "report/metric_words.h"
@@ -34,14 +34,6 @@ static void add_threshold(const struct oa_comparison *k, const struct oa_solved 
                    m->higher ? "least" : "most");
     oa_text_real(out, s->at.value);
     oa_add_unit(m->unit, out);
-}
-
-static int mixed_count(const struct oa_comparison *k, const struct oa_solved *s)
-{
-    int n = 0;
-    for (int i = 0; i < k->count; i++)
-        n += s->entries[i].mixed && !k->entries[i].uniform;
-    return n;
 }
 
 /* "3 of 10 runs of softmax, 1 of 10 runs of linear and runs of 2 other attentions" */
@@ -105,7 +97,9 @@ void oa_solved_sentence(const struct oa_comparison *k, const struct oa_summary *
 {
     if (s->solved.by == OA_SOLVED_NONE)
         return;
-    int mixed = mixed_count(k, &s->solved), open = left_open(k, s);
+    int mixed = 0, open = left_open(k, s);
+    for (int i = 0; i < k->count; i++)
+        mixed += s->solved.entries[i].mixed && !k->entries[i].uniform;
     if (mixed)
         add_mixture(k, s, mixed, out);
     if (open)
@@ -146,12 +140,6 @@ static void add_explanation(const struct oa_comparison *k, const struct oa_summa
     if (k->margin > 0)
         oa_text_printf(out, " Equivalence is concluded only where the failures that the seeds do "
                             "not exclude could not exceed the margin.");
-}
-
-static void add_tests_explanation(const struct oa_solved *x, struct oa_text *out)
-{
-    oa_text_printf(out, "Tests of shares (Boschloo)%s, p times the number of tests, %d:",
-                   x->stepped ? " and of steps (log-rank, by permutation)" : "", x->test_count);
 }
 
 /* ---- tables ---- */
@@ -247,9 +235,7 @@ static int fill_tests_table(const struct oa_comparison *k, const struct oa_solve
     return left_out;
 }
 
-/* ---- where they are ---- */
-
-typedef void print_solved_as(const struct oa_table *t, const char *title, struct oa_text *out);
+/* ---- the terminal, Markdown and the page ---- */
 
 static void print_solved_text(const struct oa_table *t, const char *title, struct oa_text *out)
 {
@@ -259,16 +245,8 @@ static void print_solved_text(const struct oa_table *t, const char *title, struc
     oa_table_text(t, OA_TERMINAL_WIDTH, out);
 }
 
-static void print_solved_markdown(const struct oa_table *t, const char *title, struct oa_text *out)
-{
-    oa_text_printf(out, "\n");
-    oa_markdown_text(out, title);
-    oa_text_printf(out, "\n\n");
-    oa_table_markdown(t, out);
-}
-
 static void write_solved(const struct oa_comparison *k, const struct oa_summary *s,
-                         print_solved_as *print, struct oa_text *out)
+                         oa_table_print *print, struct oa_text *out)
 {
     struct oa_table t;
     struct oa_text title;
@@ -281,7 +259,9 @@ static void write_solved(const struct oa_comparison *k, const struct oa_summary 
     oa_text_free(&title);
     if (s->solved.test_count == 0)
         return;
-    add_tests_explanation(&s->solved, &title);
+    oa_text_printf(&title, "Tests of shares (Boschloo)%s, p times the number of tests, %d:",
+                   s->solved.stepped ? " and of steps (log-rank, by permutation)" : "",
+                   s->solved.test_count);
     int left_out = fill_tests_table(k, &s->solved, out->context, columns.tests, &t);
     if (left_out)
         oa_text_printf(&title, " %d of them show no significant difference and are left out.",
@@ -301,7 +281,7 @@ void oa_solved_markdown(const struct oa_comparison *k, const struct oa_summary *
                         struct oa_text *out)
 {
     if (s->solved.by != OA_SOLVED_NONE)
-        write_solved(k, s, print_solved_markdown, out);
+        write_solved(k, s, oa_table_titled_markdown, out);
 }
 
 /* ---- chart ---- */
@@ -330,21 +310,20 @@ static void draw_solved(const struct oa_comparison *k, const struct oa_summary *
                         const struct oa_dot_row *rows, struct oa_text *out)
 {
     const struct oa_measure *m = oa_comparison_measure(k, s->solved.at.measure);
+    const char *what = k->imported || s->solved.at.measure ? m->title : "validation loss";
     char label[OA_LABEL], description[80];
     snprintf(description, sizeof description,
              "A dot for each run, in a row for each %s, and the threshold", oa_entry_kind(k));
-    bool declared = s->solved.by == OA_SOLVED_THRESHOLD;
-    struct oa_dot_chart chart = {
-        .title = "Score of every run",
-        .description = description,
-        .x_label = oa_axis_of(m, k->imported || s->solved.at.measure ? m->title : "validation loss",
-                              label),
-        .line = s->solved.at.value,
-        .line_name = declared ? "threshold" : "middle of the gap",
-        .rows = rows,
-        .count = s->count,
-        .width = 980
-    };
+    struct oa_dot_chart chart = { .title = "Score of every run",
+                                  .description = description,
+                                  .x_label = oa_axis_of(m, what, label),
+                                  .line = s->solved.at.value,
+                                  .line_name = s->solved.by == OA_SOLVED_THRESHOLD
+                                                   ? "threshold"
+                                                   : "middle of the gap",
+                                  .rows = rows,
+                                  .count = s->count,
+                                  .width = 980 };
     oa_text_printf(out, "<figure id=\"solved-runs\">\n<figcaption><b>Score of every run</b>One "
                         "dot per run; at the right how many solve the task.</figcaption>\n"
                         "<div class=\"wide\">");

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The summary of a comparison: means over the seeds, paired differences, verdicts. A cost is the
- * validation loss, or the measure that the comparison is about, negated where higher is better
- * (oa_cost): nothing here knows another direction than "lower is better". metric_words.c negates
- * differences back for readers.
+ * validation loss, or the measure that the comparison ranks by, negated where higher is better
+ * (oa_cost): here lower is always better. metric_words.c negates differences back for readers.
  *
  * Verdicts are those of one declared family (against.c). The attention with the lowest cost, the
  * reference, is found in the same data: that it is the lowest is a description, and it is the best
  * only where a family of all pairs shows every other one to be worse.
  *
  * In a sequential comparison attentions may have different numbers of seeds: order and leader are
- * those of the means that are adjusted for seeds that are missing (adjusted.c). Of all pairs, what
- * was shown to be worse than another by more than the margin is worse, and does not lead, however
- * low its adjusted mean: the leader is then said to lead, and not to have the lowest cost.
+ * those of the means that are adjusted for missing seeds (adjusted.c). In a family of all pairs an
+ * attention that was shown to be worse than another by more than the margin is worse, and does not
+ * lead, however low its adjusted mean: the conclusion is then that the leader leads, and not that
+ * it has the lowest cost.
  *
  * The uniform baseline (comparison.h) is compared like all others and not ranked: it is never the
  * reference. An attention with a failed run is not judged: the seeds it survived are not a fair
@@ -25,12 +25,6 @@
 
 /* ---- identical models ---- */
 
-static bool same_run(const struct oa_comparison *k, const struct oa_run *x, const struct oa_run *y)
-{
-    return oa_run_finished(k, x) && oa_run_finished(k, y) && x->valid_loss == y->valid_loss &&
-           oa_run_score(k, x) == oa_run_score(k, y);
-}
-
 bool oa_same_runs(const struct oa_comparison *k, int a, int b)
 {
     int both = 0;
@@ -38,22 +32,12 @@ bool oa_same_runs(const struct oa_comparison *k, int a, int b)
         const struct oa_run *x = &k->entries[a].runs[i], *y = &k->entries[b].runs[i];
         if (x->absent || y->absent)
             continue;
-        if (!same_run(k, x, y))
+        if (!(oa_run_finished(k, x) && oa_run_finished(k, y) && x->valid_loss == y->valid_loss &&
+              oa_run_score(k, x) == oa_run_score(k, y)))
             return false;
         both++;
     }
     return both > 0;
-}
-
-/* Attentions that compute the same, such as a window as wide as the context, are found by their
- * losses: no two models that differ in anything have these in common to the last bit. Other scores,
- * such as a share of right answers, may. */
-static void find_twins(const struct oa_comparison *k, struct oa_summary *s)
-{
-    for (int i = 1; i < s->count; i++)
-        for (int j = 0; j < i && s->entries[i].twin < 0; j++)
-            if (oa_same_runs(k, i, j))
-                s->entries[i].twin = j;
 }
 
 /* ---- comparisons ---- */
@@ -134,8 +118,8 @@ static enum oa_verdict standing_verdict(const struct oa_comparison *k, const str
                                                                       : verdicts[v];
 }
 
-/* Where all have the same score, and nothing could be tested, the first row is what the others are.
- */
+/* Where all have the same score, and nothing could be tested, the reference has the verdict of the
+ * others. */
 static enum oa_verdict first_of_equals(const struct oa_summary *s)
 {
     enum oa_verdict others = OA_VERDICT_LOWEST;
@@ -166,17 +150,6 @@ static enum oa_verdict reference_verdict(const struct oa_comparison *k, const st
     return undercut ? OA_VERDICT_LEADS : best ? OA_VERDICT_BEST : first_of_equals(s);
 }
 
-static void set_seeds_needed(struct oa_standing *e, const struct oa_against *a)
-{
-    e->seeds_needed =
-        oa_seeds_needed_beyond(a->difference.mean, a->difference.sd, a->constant, a->level);
-    if (a->constant > 0) /* no range is known */
-        return;
-    e->seeds_range = oa_seeds_range_of(&a->difference, a->level);
-    if (e->seeds_range.low <= a->difference.n) /* these did not */
-        e->seeds_range.low = a->difference.n + 1;
-}
-
 static void set_verdicts(const struct oa_comparison *k, struct oa_summary *s)
 {
     int fixed = oa_compared_to(k, s);
@@ -184,9 +157,18 @@ static void set_verdicts(const struct oa_comparison *k, struct oa_summary *s)
         struct oa_standing *e = &s->entries[i];
         e->worse_than = i == fixed ? -1 : beaten_by(k, s, i);
         e->verdict = standing_verdict(k, s, i);
-        if (e->verdict == OA_VERDICT_UNRESOLVED && !k->sequential &&
-            oa_compared_pair(s, i, fixed)->se > 0)
-            set_seeds_needed(e, oa_compared_pair(s, i, fixed));
+        if (e->verdict != OA_VERDICT_UNRESOLVED || k->sequential)
+            continue;
+        const struct oa_against *a = oa_compared_pair(s, i, fixed);
+        if (!(a->se > 0))
+            continue;
+        e->seeds_needed =
+            oa_seeds_needed_beyond(a->difference.mean, a->difference.sd, a->constant, a->level);
+        if (a->constant > 0) /* no range is known */
+            continue;
+        e->seeds_range = oa_seeds_range_of(&a->difference, a->level);
+        if (e->seeds_range.low <= a->difference.n) /* these were too few */
+            e->seeds_range.low = a->difference.n + 1;
     }
     if (oa_family_kind_of(k) == OA_FAMILY_PAIRS && s->reference >= 0)
         s->entries[s->reference].verdict = reference_verdict(k, s);
@@ -213,8 +195,7 @@ static bool standing_before(const struct oa_comparison *k, const struct oa_summa
 
 static void sort(const struct oa_comparison *k, struct oa_summary *s)
 {
-    for (int i = 0; i < s->count;
-         i++) { /* insertion keeps equal entries in the order they were given */
+    for (int i = 0; i < s->count; i++) { /* insertion: equal entries stay in the order given */
         int j = i;
         for (; j > 0 && standing_before(k, s, i, s->order[j - 1]); j--)
             s->order[j] = s->order[j - 1];
@@ -224,20 +205,12 @@ static void sort(const struct oa_comparison *k, struct oa_summary *s)
 
 /* ---- speeds ---- */
 
-/* The first that takes part in comparisons, in the order of the comparison, and was measured; -1:
- * none. */
-static int first_measured(const struct oa_comparison *k, const struct oa_summary *s)
-{
-    for (int i = 0; i < s->count; i++)
-        if (oa_is_ranked(s, i) && k->entries[i].step_seconds)
-            return i;
-    return -1;
-}
-
 static void set_speeds(const struct oa_comparison *k, struct oa_summary *s)
 {
-    int first = first_measured(k, s);
-    const double *theirs = first < 0 ? NULL : k->entries[first].step_seconds;
+    const double *theirs = NULL; /* of the first ranked attention that was timed */
+    for (int i = 0; i < s->count && !theirs; i++)
+        if (oa_is_ranked(s, i))
+            theirs = k->entries[i].step_seconds;
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
         e->step = oa_median_of(k->entries[i].step_seconds, k->rounds);
@@ -249,7 +222,7 @@ static void set_speeds(const struct oa_comparison *k, struct oa_summary *s)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the summary ---- */
 
 static enum oa_error summary_fill(oa_context *c, const struct oa_comparison *k, double *scratch,
                                   struct oa_summary *s)
@@ -258,7 +231,12 @@ static enum oa_error summary_fill(oa_context *c, const struct oa_comparison *k, 
         oa_standing_of(k, &k->entries[i], scratch, &s->entries[i]);
     for (int i = 0; i < s->count; i++)
         s->uniform = k->entries[i].uniform ? i : s->uniform;
-    find_twins(k, s);
+    /* Attentions that compute the same, such as a window as wide as the context, are found by their
+     * losses: no two models that differ in anything have the same to the last bit. */
+    for (int i = 1; i < s->count; i++)
+        for (int j = 0; j < i && s->entries[i].twin < 0; j++)
+            if (oa_same_runs(k, i, j))
+                s->entries[i].twin = j;
     OA_TRY(oa_solved_make(c, k, s, &s->solved));
     OA_TRY(oa_adjust_means(c, k, s));
     OA_TRY(oa_compare_all(c, k, s, s->pairs));

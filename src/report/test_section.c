@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the models got on the test data, where there are any. Nothing is chosen or judged by it:
- * attentions keep the order that validation gave them, and there are no tests of significance. */
+ * Scores on the test data, where there are any. Nothing is chosen or judged by them: attentions
+ * are in the order of validation, and there are no tests of significance. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -40,10 +40,8 @@ static void add_test_row(const struct oa_comparison *k, int entry, double *scrat
     }
 }
 
-typedef void print_test_as(const struct oa_table *t, const char *title, struct oa_text *out);
-
 static void write_test(const struct oa_comparison *k, const struct oa_summary *s,
-                       print_test_as *print, struct oa_text *out)
+                       oa_table_print *print, struct oa_text *out)
 {
     struct oa_table t;
     struct oa_column columns[OA_MEASURES + 1] = { { "attention", false, true } };
@@ -67,7 +65,7 @@ static void write_test(const struct oa_comparison *k, const struct oa_summary *s
     oa_free(scratch);
 }
 
-/* ---- where it is ---- */
+/* ---- the terminal, Markdown and the page ---- */
 
 static void print_test_plain(const struct oa_table *t, const char *title, struct oa_text *out)
 {
@@ -75,15 +73,6 @@ static void print_test_plain(const struct oa_table *t, const char *title, struct
     oa_text_wrap(out, title, OA_TERMINAL_WIDTH);
     oa_text_printf(out, "\n\n");
     oa_table_text(t, 0, out);
-}
-
-static void print_test_markdown(const struct oa_table *t, const char *title, struct oa_text *out)
-{
-    oa_text_printf(out, "\n");
-    oa_markdown_text(out, title);
-    oa_text_printf(out, "\n\n");
-    oa_table_markdown(t, out);
-    oa_text_printf(out, "\n");
 }
 
 void oa_test_table(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
@@ -95,8 +84,10 @@ void oa_test_table(const struct oa_comparison *k, const struct oa_summary *s, st
 void oa_test_markdown(const struct oa_comparison *k, const struct oa_summary *s,
                       struct oa_text *out)
 {
-    if (k->test_targets > 0)
-        write_test(k, s, print_test_markdown, out);
+    if (k->test_targets <= 0)
+        return;
+    write_test(k, s, oa_table_titled_markdown, out);
+    oa_text_printf(out, "\n");
 }
 
 void oa_page_test(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)

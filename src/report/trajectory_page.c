@@ -24,17 +24,6 @@ static bool trajectory_open(oa_context *c, int seeds, struct trajectory *r)
     return r->scratch && r->intervals;
 }
 
-static void trajectory_fill(const struct oa_comparison *k, struct trajectory *r, int n)
-{
-    for (int i = 0; i < n; i++) {
-        r->intervals[i] = oa_shown(k, r->intervals[i]);
-        r->x[i] = r->intervals[i].n;
-        r->mean[i] = r->intervals[i].mean;
-        r->low[i] = r->intervals[i].mean - r->intervals[i].half;
-        r->high[i] = r->intervals[i].mean + r->intervals[i].half;
-    }
-}
-
 /* The first intervals are infinite or very wide: the axis covers three times the last interval,
  * and the margin. */
 static void trajectory_draw(const struct oa_comparison *k, int entry, const struct trajectory *r,
@@ -75,7 +64,13 @@ static void trajectory_add_chart(const struct oa_comparison *k, const struct oa_
     int n = oa_trajectory(k, s, i, r->scratch, r->intervals);
     if (n == 0)
         return;
-    trajectory_fill(k, r, n);
+    for (int j = 0; j < n; j++) {
+        struct oa_estimate e = r->intervals[j] = oa_shown(k, r->intervals[j]);
+        r->x[j] = e.n;
+        r->mean[j] = e.mean;
+        r->low[j] = e.mean - e.half;
+        r->high[j] = e.mean + e.half;
+    }
     oa_text_printf(out, "<figure><figcaption><b>");
     oa_html_text(out, oa_entry_name(&k->entries[i]));
     oa_text_printf(out, "</b>after %d seeds: ", r->intervals[n - 1].n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The section of report.html about tuning: how the score depends on what was tuned, attention by
+ * The section of report.html about tuning: the score by the value of each tuned option, for each
  * attention. */
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- curves of sensitivity
- * ----------------------------------------------------------------------------------- */
+/* ---- curves of sensitivity ---- */
 
 enum { MOST_POINTS = OA_GRID_VALUES + OA_MOST_ADDED };
 
@@ -55,7 +54,7 @@ static void add_point(struct curve *c, double x, double y, bool chosen)
     c->chosen[at] = c->chosen[at] || chosen;
 }
 
-/* In what the comparison is about. */
+/* Of the measure of the comparison. */
 static double mean_of(const struct oa_comparison *k, const struct oa_tuned *u, int cell)
 {
     return oa_trial_mean(k, u, cell, k->metric);
@@ -78,14 +77,7 @@ static void make_curve(const struct oa_comparison *k, int entry, int option, str
         }
 }
 
-/* Rates that are tried as 1e-3, 3e-3, 1e-2 belong on a logarithmic axis. */
-static bool curve_needs_log(const struct curve *c)
-{
-    return c->count > 1 && c->x[0] > 0 && c->x[c->count - 1] >= 4 * c->x[0];
-}
-
-/* Whoever is far above what anything settled for would press the rest flat: losses have no other
- * end. 0: nothing is cut off. */
+/* Losses far above all chosen ones would compress the rest of the curves. 0: nothing is cut off. */
 static double top_of(const struct oa_comparison *k, const struct curve *curves, int count)
 {
     double most = 0;
@@ -135,7 +127,8 @@ static void tuning_draw(const struct oa_comparison *k, int option, const struct 
                                    .description = key,
                                    .x_label = key,
                                    .y_label = oa_axis_of(oa_compared_measure(k), what, label),
-                                   .x_log = curve_needs_log(curves),
+                                   .x_log = curves->count > 1 && curves->x[0] > 0 &&
+                                            curves->x[curves->count - 1] >= 4 * curves->x[0],
                                    .y_top = top_of(k, curves, k->count),
                                    .series = series,
                                    .count = 2 * k->count };
@@ -170,9 +163,7 @@ static void tuning_add_chart(const struct oa_comparison *k, int option, struct o
     oa_free(series);
 }
 
-/* ---- tables
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- tables ---- */
 
 /* seeds: of the mean, where those are not all; else 0. */
 static void add_mean(const struct oa_comparison *k, double mean, int seeds, struct oa_table *t)
@@ -186,7 +177,7 @@ static void add_mean(const struct oa_comparison *k, double mean, int seeds, stru
         oa_table_cell(t, "%s", oa_number_fixed(number, mean, oa_decimals(k)));
 }
 
-/* Mean over the tunings of what the chosen cell got. */
+/* Mean over the tunings of the score of the chosen cell. */
 static double mean_of_chosen(const struct oa_comparison *k, int entry)
 {
     double sum = 0;
@@ -213,15 +204,6 @@ static const struct oa_column chosen_columns[CHOSEN_COLUMNS] = {
     { "processor\ntime", true, false },
 };
 
-static void add_edges(const struct oa_comparison *k, int entry, struct oa_table *t)
-{
-    struct oa_text edges;
-    oa_text_init(&edges, t->context);
-    oa_trial_remarks(k, entry, &edges);
-    oa_table_cell(t, "%s", edges.length ? edges.s : "–");
-    oa_text_free(&edges);
-}
-
 static void add_chosen(const struct oa_comparison *k, int entry, struct oa_table *t)
 {
     char number[OA_NUMBER];
@@ -234,7 +216,11 @@ static void add_chosen(const struct oa_comparison *k, int entry, struct oa_table
     oa_table_cell(t, "%s", values.s ? values.s : "");
     oa_text_free(&values);
     add_mean(k, mean_of_chosen(k, entry), 0, t);
-    add_edges(k, entry, t);
+    struct oa_text edges;
+    oa_text_init(&edges, t->context);
+    oa_trial_remarks(k, entry, &edges);
+    oa_table_cell(t, "%s", edges.length ? edges.s : "–");
+    oa_text_free(&edges);
     oa_table_cell(t, "%d", cost.runs);
     oa_table_cell(t, "%s", oa_number_si(number, cost.steps));
     oa_table_cell(t, "%s", oa_number_si(number, cost.flops));
@@ -383,17 +369,6 @@ static void add_choice_of_seeds(const struct oa_comparison *k, const struct oa_s
     oa_table_free(&t);
 }
 
-static void add_details(const struct oa_comparison *k, const struct oa_summary *s,
-                        struct oa_text *out)
-{
-    struct oa_column *columns = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *columns);
-    if (columns)
-        add_every_mean(k, s, columns, out);
-    if (columns && k->tuning.per_seed)
-        add_choice_of_seeds(k, s, columns, out);
-    oa_free(columns);
-}
-
 /* ---- the section
  * --------------------------------------------------------------------------------------------- */
 
@@ -414,7 +389,12 @@ void oa_page_tuning(const struct oa_comparison *k, const struct oa_summary *s, s
             tuning_add_chart(k, i, out);
     oa_text_printf(out, "<div class=\"panel\">\n");
     add_choices(k, s, out);
-    add_details(k, s, out);
+    struct oa_column *columns = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *columns);
+    if (columns)
+        add_every_mean(k, s, columns, out);
+    if (columns && k->tuning.per_seed)
+        add_choice_of_seeds(k, s, columns, out);
+    oa_free(columns);
     oa_text_printf(out, "</div>\n");
     oa_page_close(out);
 }

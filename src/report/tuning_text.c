@@ -65,17 +65,6 @@ void oa_tuned_values(const struct oa_comparison *k, int entry, struct oa_text *o
     }
 }
 
-/* "train.lr and train.clip" */
-static void add_options(const struct oa_grid *g, struct oa_text *out)
-{
-    for (int i = 0; i < g->options; i++)
-        oa_text_printf(out, "%s%s",
-                       i == 0                ? ""
-                       : i + 1 == g->options ? " and "
-                                             : ", ",
-                       g->option[i].key);
-}
-
 static struct oa_trial_cost cost_of_all(const struct oa_comparison *k)
 {
     struct oa_trial_cost cost = { 0 };
@@ -123,7 +112,12 @@ void oa_tuning_sentence(const struct oa_comparison *k, struct oa_text *out)
     struct oa_trial_cost cost = cost_of_all(k);
     count_cells(k, &least, &most);
     oa_text_printf(out, " Tuned for each attention%s: ", k->tuning.per_seed ? " and seed" : "");
-    add_options(g, out);
+    for (int i = 0; i < g->options; i++)
+        oa_text_printf(out, "%s%s",
+                       i == 0                ? ""
+                       : i + 1 == g->options ? " and "
+                                             : ", ",
+                       g->option[i].key);
     oa_text_printf(out, ", the best of %d", least);
     if (most > least)
         oa_text_printf(out, " to %d", most);
@@ -183,25 +177,6 @@ static void say_shorter(const struct oa_comparison *k, struct oa_text *out)
                        trial, run);
 }
 
-static void say_added(const struct oa_comparison *k, struct oa_text *out)
-{
-    int least, most, added = count_cells(k, &least, &most);
-    if (added)
-        oa_text_printf(out,
-                       " Where the best value was the smallest or largest, more were tried, at "
-                       "most %d of an option: %d in all.",
-                       k->tuning.extend, added);
-}
-
-static void say_cost(const struct oa_comparison *k, struct oa_text *out)
-{
-    struct oa_trial_cost cost = cost_of_all(k);
-    char steps[OA_NUMBER], flops[OA_NUMBER], processor[OA_NUMBER];
-    oa_text_printf(out, " Cost of tuning: %d runs, %s steps, %s FLOPs, %s of processor time.",
-                   cost.runs, oa_number_si(steps, cost.steps), oa_number_si(flops, cost.flops),
-                   oa_number_seconds(processor, cost.processor_seconds));
-}
-
 static void say_edges(const struct oa_comparison *k, const struct oa_summary *s,
                       struct oa_text *out)
 {
@@ -251,25 +226,28 @@ static void say_diverged_of(const struct oa_comparison *k, int entry, const char
     }
 }
 
-static void say_diverged(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
-{
-    const char *before = "Diverged in tuning:";
-    for (int o = 0; o < s->count; o++)
-        say_diverged_of(k, s->order[o], &before, out);
-    if (*before == ';')
-        oa_text_printf(out, ".\n");
-}
-
 void oa_tuning_notes(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (!k->tuning.grid.options)
         return;
     say_method(k, out);
     say_shorter(k, out);
-    say_added(k, out);
-    say_cost(k, out);
+    int least, most, added = count_cells(k, &least, &most);
+    if (added)
+        oa_text_printf(out,
+                       " Where the best value was the smallest or largest, more were tried, at "
+                       "most %d of an option: %d in all.",
+                       k->tuning.extend, added);
+    struct oa_trial_cost cost = cost_of_all(k);
+    char steps[OA_NUMBER], flops[OA_NUMBER], processor[OA_NUMBER];
+    oa_text_printf(out, " Cost of tuning: %d runs, %s steps, %s FLOPs, %s of processor time.",
+                   cost.runs, oa_number_si(steps, cost.steps), oa_number_si(flops, cost.flops),
+                   oa_number_seconds(processor, cost.processor_seconds));
     oa_text_printf(out, "\n");
     say_edges(k, s, out);
-    say_diverged(k, s, out);
+    const char *before = "Diverged in tuning:";
+    for (int o = 0; o < s->count; o++)
+        say_diverged_of(k, s->order[o], &before, out);
+    if (*before == ';')
+        oa_text_printf(out, ".\n");
 }

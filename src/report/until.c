@@ -29,16 +29,7 @@ static bool failed(const struct oa_comparison *k, const struct oa_entry *e, int 
     return false;
 }
 
-/* Every attention gets the least number of seeds, also the uniform baseline, unless a run of it
- * diverged. */
-static bool lacks_seeds(const struct oa_comparison *k, int entry)
-{
-    int made = oa_runs_made(&k->entries[entry], k->seeds);
-    return made < k->until.least && !failed(k, &k->entries[entry], made);
-}
-
-/* The next seed of the two that a question is between, for whichever of them has fewer; if there is
- * another one. */
+/* The next seed of the two of an unresolved comparison, for the one that has fewer, or both. */
 static void want_pair(const struct oa_comparison *k, int entry, int fixed, bool *wanted)
 {
     int one = oa_runs_made(&k->entries[entry], k->seeds),
@@ -46,16 +37,6 @@ static void want_pair(const struct oa_comparison *k, int entry, int fixed, bool 
     int both = one < other ? one : other;
     wanted[entry] = wanted[entry] || one == both;
     wanted[fixed] = wanted[fixed] || other == both;
-}
-
-static void decide(const struct oa_comparison *k, const struct oa_summary *s, bool *wanted)
-{
-    int lacking = 0;
-    for (int i = 0; i < k->count; i++)
-        lacking += wanted[i] = lacks_seeds(k, i);
-    for (int i = 0; i < k->count && !lacking; i++)
-        if (oa_question_open(s, i))
-            want_pair(k, i, oa_compared_to(k, s), wanted);
 }
 
 /* Seed by seed, as comparisons are made. */
@@ -76,7 +57,17 @@ enum oa_error oa_until_wanted(oa_context *c, const struct oa_comparison *k,
     bool *wanted = oa_alloc(c, ((size_t)k->count + 1) * sizeof *wanted);
     if (!wanted)
         return OA_NO_MEMORY;
-    decide(k, s, wanted);
+    int lacking = 0;
+    /* every attention gets the least number of seeds, also the uniform baseline, unless a run of it
+     * diverged */
+    for (int i = 0; i < k->count; i++) {
+        int made = oa_runs_made(&k->entries[i], k->seeds);
+        wanted[i] = made < k->until.least && !failed(k, &k->entries[i], made);
+        lacking += wanted[i];
+    }
+    for (int i = 0; i < k->count && !lacking; i++)
+        if (oa_question_open(s, i))
+            want_pair(k, i, oa_compared_to(k, s), wanted);
     *count = collect_wanted_cells(k, wanted, cells);
     oa_free(wanted);
     return OA_OK;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the spread comes from, as people read it: a table in text, Markdown and HTML, and a bar
- * chart. */
+ * Variances by source of chance: a table in text, Markdown and HTML, and a bar chart. */
 #include "print/svg.h"
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -45,16 +44,6 @@ static void variance_add_row(struct oa_table *t, const char *name, const char *w
     oa_table_cell(t, "%d", s->n);
 }
 
-static void variance_add_rows(const struct oa_comparison *k, const char *name,
-                              const struct oa_variances *x, struct oa_table *t)
-{
-    for (int s = 0; s < OA_CHANCES; s++)
-        if (oa_variance_known(&k->vary, s))
-            variance_add_row(t, name, oa_chance_title(s), &x->source[s], (double)NAN,
-                             oa_decimals(k));
-    variance_add_row(t, name, "all sources", &x->together, x->ratio, oa_decimals(k));
-}
-
 static const char *variance_row_name(const struct oa_comparison *k, int number)
 {
     return number < 0 ? "pooled" : oa_entry_name(&k->entries[number]);
@@ -70,9 +59,15 @@ static void variance_make_table(const struct oa_comparison *k, oa_context *c, st
 {
     struct oa_variances x;
     oa_table_init(t, c, columns, COLUMNS);
-    for (int i = -1; i < k->count; i++)
-        if (variances_at(k, i, &x))
-            variance_add_rows(k, variance_row_name(k, i), &x, t);
+    for (int i = -1; i < k->count; i++) {
+        const char *name = variance_row_name(k, i);
+        if (!variances_at(k, i, &x))
+            continue;
+        for (int s = 0; s < OA_CHANCES; s++)
+            if (oa_variance_known(&k->vary, s))
+                variance_add_row(t, name, oa_chance_title(s), &x.source[s], NAN, oa_decimals(k));
+        variance_add_row(t, name, "all sources", &x.together, x.ratio, oa_decimals(k));
+    }
 }
 
 static void variance_add_notes(const struct oa_comparison *k, struct oa_text *out)
@@ -134,17 +129,6 @@ struct bars {
     double y; /* top of the next bar */
 };
 
-/* An interval that leaves the picture ends in an arrow. */
-static void draw_interval(struct bars *b, const struct oa_spread *s, double y, int color)
-{
-    double low = oa_axis_at(&b->x, s->low), high = oa_axis_at(&b->x, s->high), right = b->svg.right;
-    oa_text_printf(b->svg.out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", low, y,
-                   fmin(high, right));
-    if (high > right)
-        oa_text_printf(b->svg.out, "<path class=\"arrow c%d\" d=\"M%.1f %.1fl-9 -5v10z\"/>",
-                       color % OA_COLORS, right, y);
-}
-
 static void variance_draw_bar(struct bars *b, const char *label, const struct oa_spread *s,
                               int color)
 {
@@ -155,21 +139,17 @@ static void variance_draw_bar(struct bars *b, const char *label, const struct oa
     oa_text_printf(b->svg.out,
                    "<rect class=\"share c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
                    color % OA_COLORS, zero, b->y, oa_axis_at(&b->x, s->sd) - zero, BAR);
-    if (s->variance > 0)
-        draw_interval(b, s, middle, color);
+    if (s->variance > 0) {
+        double low = oa_axis_at(&b->x, s->low), high = oa_axis_at(&b->x, s->high),
+               right = b->svg.right;
+        oa_text_printf(b->svg.out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", low, middle,
+                       fmin(high, right));
+        if (high > right)
+            oa_text_printf(b->svg.out, "<path class=\"arrow c%d\" d=\"M%.1f %.1fl-9 -5v10z\"/>",
+                           color % OA_COLORS, right, middle);
+    }
     oa_text_printf(b->svg.out, "\n");
     b->y += BAR + GAP;
-}
-
-static void draw_group(struct bars *b, const struct oa_comparison *k, const char *name,
-                       const struct oa_variances *x)
-{
-    oa_svg_text(&b->svg, 2, b->y + GROUP / 2.0, "start", "label", name);
-    b->y += GROUP;
-    for (int s = 0; s < OA_CHANCES; s++)
-        if (oa_variance_known(&k->vary, s))
-            variance_draw_bar(b, oa_chance_title(s), &x->source[s], s);
-    variance_draw_bar(b, "all sources", &x->together, OA_CHANCES);
 }
 
 static int count_bars(const struct oa_comparison *k, const struct oa_variances *x)
@@ -217,8 +197,14 @@ static void draw_chart(const struct oa_comparison *k, struct oa_text *out)
     snprintf(what, sizeof what, "standard deviation of the %s", oa_metric_long(k));
     oa_svg_axes(&b.svg, &b.x, NULL, oa_axis_of(oa_compared_measure(k), what, label), NULL);
     for (int i = -1; i < k->count; i++)
-        if (variances_at(k, i, &x))
-            draw_group(&b, k, variance_row_name(k, i), &x);
+        if (variances_at(k, i, &x)) {
+            oa_svg_text(&b.svg, 2, b.y + GROUP / 2.0, "start", "label", variance_row_name(k, i));
+            b.y += GROUP;
+            for (int s = 0; s < OA_CHANCES; s++)
+                if (oa_variance_known(&k->vary, s))
+                    variance_draw_bar(&b, oa_chance_title(s), &x.source[s], s);
+            variance_draw_bar(&b, "all sources", &x.together, OA_CHANCES);
+        }
     oa_svg_end(&b.svg);
 }
 
