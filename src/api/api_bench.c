@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench --peak, --kernels: what the machine can do, and what the kernels make of it. */
+ * bench --peak, --kernels: peak rates of the machine, and rates of the kernels. */
 #include "api/api.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
@@ -48,21 +48,20 @@ static void peak_text(oa_context *c, const struct oa_peak *p, int width, struct 
             oa_peak_state(p), 100 * p->loads.one_median / p->bf16.one);
 }
 
-static void add_number(oa_context *c, json_t *root, const char *name, const char *what,
-                       double value)
-{
-    char key[32];
-    snprintf(key, sizeof key, "%s_%s", name, what);
-    oa_json_set(c, root, key, json_real(value));
-}
-
 static void add_rate(oa_context *c, json_t *root, const char *name, const struct oa_peak_rate *r)
 {
+    const struct {
+        const char *what;
+        double value;
+    } numbers[] = { { "one", r->one },
+                    { "one_median", r->one_median },
+                    { "all", r->all },
+                    { "all_median", r->all_median } };
     char key[32];
-    add_number(c, root, name, "one", r->one);
-    add_number(c, root, name, "one_median", r->one_median);
-    add_number(c, root, name, "all", r->all);
-    add_number(c, root, name, "all_median", r->all_median);
+    for (int i = 0; i < 4; i++) {
+        snprintf(key, sizeof key, "%s_%s", name, numbers[i].what);
+        oa_json_set(c, root, key, json_real(numbers[i].value));
+    }
     snprintf(key, sizeof key, "%s_how", name);
     oa_json_set(c, root, key, json_string(r->how));
 }

@@ -86,7 +86,7 @@ static enum oa_error measure_attention_lengths(struct attention_bench *b, struct
     return OA_OK;
 }
 
-/* A stop is no failure here: what was measured until then is shown. */
+/* A stop is no failure: what was measured before it is shown. */
 static enum oa_error measure_attentions(struct attention_bench *b)
 {
     enum oa_error e = OA_OK;
@@ -110,7 +110,7 @@ static double of_softmax(double cost, double softmax)
     return softmax > 0 ? cost / softmax : (double)NAN;
 }
 
-/* ---- what is to be measured ---- */
+/* ---- the request ---- */
 
 static enum oa_error check_bench_request(struct attention_bench *b)
 {
@@ -131,17 +131,8 @@ static enum oa_error check_bench_request(struct attention_bench *b)
     return OA_OK;
 }
 
-static enum oa_error add_series(struct attention_bench *b, const char *name)
-{
-    struct series *s = &b->series[b->count++];
-    s->name = name;
-    if (strcmp(name, "softmax") == 0)
-        b->softmax = s;
-    return oa_spec_check(b->c, name);
-}
-
 /* Softmax comes first when it is not asked for. */
-static enum oa_error add_all_series(struct attention_bench *b)
+static enum oa_error add_series(struct attention_bench *b)
 {
     const struct oa_bench_request *r = b->r;
     bool asked = false;
@@ -150,23 +141,14 @@ static enum oa_error add_all_series(struct attention_bench *b)
         return OA_NO_MEMORY;
     for (int i = 0; i < r->count; i++)
         asked |= strcmp(r->attentions[i], "softmax") == 0;
-    if (!asked)
-        OA_TRY(add_series(b, "softmax"));
-    for (int i = 0; i < r->count; i++)
-        OA_TRY(add_series(b, r->attentions[i]));
+    for (int i = asked ? 0 : -1; i < r->count; i++) {
+        struct series *s = &b->series[b->count++];
+        s->name = i < 0 ? "softmax" : r->attentions[i];
+        if (strcmp(s->name, "softmax") == 0)
+            b->softmax = s;
+        OA_TRY(oa_spec_check(b->c, s->name));
+    }
     return OA_OK;
-}
-
-static void find_peak(struct attention_bench *b)
-{
-    struct oa_peak p;
-    oa_log(b->c, 1, "measuring the peaks of the machine");
-    oa_kernels_peak(b->c, &p);
-    b->state = b->form.precision == OA_PRECISION_BF16 ? oa_peak_state(&p) : "";
-    b->peak = oa_peak_flops(&p, b->form.precision, b->r->processor_time);
-    b->on_card = oa_device_peak_measure(b->c, b->form.precision, &b->card);
-    if (b->on_card)
-        b->peak = b->card.flops;
 }
 
 static enum oa_error prepare_attention_bench(struct attention_bench *b)
@@ -182,8 +164,13 @@ static enum oa_error prepare_attention_bench(struct attention_bench *b)
         b->batch[b->lengths] =
             r->tokens > r->length[b->lengths] ? r->tokens / r->length[b->lengths] : 1;
     }
-    OA_TRY(add_all_series(b));
-    find_peak(b);
+    OA_TRY(add_series(b));
+    struct oa_peak p;
+    oa_log(b->c, 1, "measuring the peaks of the machine");
+    oa_kernels_peak(b->c, &p);
+    b->state = b->form.precision == OA_PRECISION_BF16 ? oa_peak_state(&p) : "";
+    b->on_card = oa_device_peak_measure(b->c, b->form.precision, &b->card);
+    b->peak = b->on_card ? b->card.flops : oa_peak_flops(&p, b->form.precision, r->processor_time);
     return OA_OK;
 }
 
@@ -306,21 +293,19 @@ static json_t *bench_cost_json(const struct attention_bench *b, const struct ser
                      "flops_of_softmax", oa_json_number(of_softmax(cost->flops, softmax->flops)));
 }
 
-static json_t *series_json(const struct attention_bench *b, const struct series *s)
-{
-    json_t *rows = json_array();
-    for (int i = 0; i < s->lengths; i++)
-        oa_json_append(b->c, rows, bench_cost_json(b, s, i));
-    return json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent",
-                     oa_json_number(s->time_exponent), "memory_exponent",
-                     oa_json_number(s->memory_exponent), "lengths", rows);
-}
-
 static json_t *bench_json(const struct attention_bench *b)
 {
     json_t *series = json_array();
-    for (int k = 0; k < b->count; k++)
-        oa_json_append(b->c, series, series_json(b, &b->series[k]));
+    for (int k = 0; k < b->count; k++) {
+        const struct series *s = &b->series[k];
+        json_t *rows = json_array();
+        for (int i = 0; i < s->lengths; i++)
+            oa_json_append(b->c, rows, bench_cost_json(b, s, i));
+        oa_json_append(b->c, series,
+                       json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent",
+                                 oa_json_number(s->time_exponent), "memory_exponent",
+                                 oa_json_number(s->memory_exponent), "lengths", rows));
+    }
     return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:s, s:b, s:o}", "width",
                      (json_int_t)b->form.width, "heads", (json_int_t)b->form.heads, "precision",
                      oa_precision_name(b->form.precision), "causal", (int)b->form.causal, "threads",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench --decode: how fast a model writes, one sequence or several side by side, and how far that
- * is from what reading its weights and states takes. */
+ * bench --decode: the speed of a model that generates one sequence or several in parallel, against
+ * the time in which its weights and states can be read. */
 #include "api/api.h"
 #include "device/device_peak.h"
 #include "kernels/kernel_bench.h"
@@ -39,9 +39,9 @@ static double now(const struct decode_bench *r)
     return r->q->processor_time ? oa_processor_clock() : oa_clock();
 }
 
-/* ---- making ---- */
+/* ---- measuring ---- */
 
-/* A model that reads on, on one of the two devices. */
+/* A model that decodes token by token, on one of the two devices. */
 struct reader {
     struct oa_device *device;
     struct oa_model *model;
@@ -77,8 +77,8 @@ static void close_reader(struct reader *x)
     *x = (struct reader){ 0 };
 }
 
-/* Tokens here and there in the vocabulary, another in each sequence. logits: as who writes would
- * want them. */
+/* Reads a token in each sequence, scattered over the vocabulary. logits: computed, as for sampling.
+ */
 static enum oa_error read_token(const struct decode_bench *r, struct reader *x, bool logits)
 {
     for (int i = 0; i < x->decodings.rows; i++)
@@ -223,14 +223,14 @@ static const struct oa_column columns[] = {
     { .title = "set by" },
 };
 
-static double traffic_of(const struct decode_row *row)
-{
-    return row->bytes / row->rate;
-}
-
 static double arithmetic_of(const struct decode_bench *r, const struct decode_row *row)
 {
     return row->flops / r->arithmetic;
+}
+
+static double traffic_of(const struct decode_row *row)
+{
+    return row->bytes / row->rate;
 }
 
 static double decode_lower_bound(const struct decode_bench *r, const struct decode_row *row)
@@ -300,7 +300,7 @@ static json_t *decode_bench_json(const struct decode_bench *r)
     return root;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static enum oa_error bench_attentions_decoding(struct decode_bench *r)
 {

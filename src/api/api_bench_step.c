@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench --step: where the time of a training step goes, and how far each part is from what the
- * machine could do. */
+ * bench --step: the time of a training step by part and operation, against lower bounds from the
+ * peak rates of the machine. */
 #include "api/api.h"
 #include "device/device_peak.h"
 #include "device/wrappers/meter.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_PARTS = 64, SHOWN = 12, NAME = 64 };
 
-/* What ran at one place of the model, or one operation wherever it ran. */
+/* All operations at one place of the model, or one operation at all places. */
 struct step_part {
     char name[NAME];
     long calls;
@@ -31,15 +31,15 @@ struct step_bench {
     struct oa_device_peak card;
     double arithmetic, traffic; /* FLOP/s, bytes/s */
     bool processor;             /* the clock that times are by; bounds are then of one core */
-    bool busy;    /* the clock on the wall was asked for, and says more of other programs */
-    bool by_wall; /* whatever other programs do */
+    bool busy;    /* other programs disturbed the wall clock: processor time is shown instead */
+    bool by_wall; /* wall time is shown in any case */
     double wall, held_up;
     struct oa_profile profile;
     struct step_part part[MOST_PARTS], operation[MOST_PARTS], all;
     int parts, operations;
 };
 
-/* ---- making ---- */
+/* ---- measuring ---- */
 
 static struct step_part *find_step_part(struct step_part *list, int *count, const char *name)
 {
@@ -65,24 +65,23 @@ static void add_to_step_part(const struct step_bench *r, const struct oa_metered
     p->bound += fmax(arithmetic, traffic);
 }
 
-static void add_metered_operation(struct step_bench *r, const struct oa_metered *row)
-{
-    char name[NAME];
-    snprintf(name, sizeof name, "%s%s%s", row->stack ? row->stack : "", row->stack ? ": " : "",
-             row->place ? row->place : "what is done before");
-    add_to_step_part(r, row, find_step_part(r->part, &r->parts, name));
-    add_to_step_part(r, row, find_step_part(r->operation, &r->operations, row->op));
-    add_to_step_part(r, row, &r->all);
-}
-
 static double seconds(const struct step_part *p)
 {
     return p->forward + p->backward;
 }
 
-/* Those that take longest first. */
-static void sort_operations(struct step_bench *r)
+/* By place and by operation, the operations that take longest first. */
+static void collect_parts(struct step_bench *r)
 {
+    for (int i = 0; i < r->profile.rows; i++) {
+        const struct oa_metered *row = &r->profile.row[i];
+        char name[NAME];
+        snprintf(name, sizeof name, "%s%s%s", row->stack ? row->stack : "", row->stack ? ": " : "",
+                 row->place ? row->place : "what is done before");
+        add_to_step_part(r, row, find_step_part(r->part, &r->parts, name));
+        add_to_step_part(r, row, find_step_part(r->operation, &r->operations, row->op));
+        add_to_step_part(r, row, &r->all);
+    }
     for (int i = 1; i < r->operations; i++)
         for (int j = i; j > 0 && seconds(&r->operation[j]) > seconds(&r->operation[j - 1]); j--) {
             struct step_part swap = r->operation[j];
@@ -111,11 +110,6 @@ static const struct oa_column operation_columns[] = { { .title = "operation" },
                                                       COSTS };
 enum { COLUMNS = sizeof part_columns / sizeof *part_columns };
 
-static const char *bound_cause(const struct step_part *p)
-{
-    return p->bound <= 0 ? "–" : p->arithmetic >= p->traffic ? "arithmetic" : "memory";
-}
-
 static void add_costs(const struct step_bench *r, const struct step_part *p, struct oa_table *t)
 {
     char number[OA_NUMBER];
@@ -124,7 +118,10 @@ static void add_costs(const struct step_bench *r, const struct step_part *p, str
     oa_table_cell(t, "%s", oa_number_bytes(number, p->bytes));
     oa_table_cell(t, "%s", p->bound > 0 ? oa_number_seconds(number, p->bound) : "–");
     oa_table_cell(t, "%s", p->bound > 0 ? oa_number(number, seconds(p) / p->bound, 3) : "–");
-    oa_table_cell(t, "%s", bound_cause(p));
+    oa_table_cell(t, "%s",
+                  p->bound <= 0                 ? "–"
+                  : p->arithmetic >= p->traffic ? "arithmetic"
+                                                : "memory");
 }
 
 static void add_step_part_row(const struct step_bench *r, const struct step_part *p,
@@ -137,7 +134,7 @@ static void add_step_part_row(const struct step_bench *r, const struct step_part
     add_costs(r, p, t);
 }
 
-/* What no operation took: batches, the tape, the ends of parallel loops. */
+/* Time outside operations: batches, the tape, the ends of parallel loops. */
 static struct step_part time_between_parts(const struct step_bench *r)
 {
     struct step_part p = { .name = "between operations",
@@ -262,10 +259,10 @@ static json_t *step_bench_json(const struct step_bench *r)
     return root;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
-/* What is by the wall then is of other programs: once more, by processor time. Steps that were
- * timed before a stop are kept where this one has none. */
+/* On a busy machine the step is profiled once more, by processor time. If that is stopped, the
+ * first profile is kept. */
 static enum oa_error profile_busy(struct step_bench *r, const struct oa_workload *w)
 {
     struct oa_profile again;
@@ -323,9 +320,7 @@ enum oa_error oa_bench_step(const oa_config *config, int processor_time,
     bool stopped = r.profile.stopped;
     oa_text_init(&t, r.c);
     if (e == OA_OK) {
-        for (int i = 0; i < r.profile.rows; i++)
-            add_metered_operation(&r, &r.profile.row[i]);
-        sort_operations(&r);
+        collect_parts(&r);
         if (oa_wants_json(out))
             oa_json_add(&t, step_bench_json(&r));
         else

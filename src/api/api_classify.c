@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * classify: the class, or the number, that an encoder says of each of many texts, block by block. A
- * block is several batches, which are made of texts of like length. */
+ * classify: the class, or the number, that an encoder predicts for each of many texts, block by
+ * block. A block is several batches, of texts of similar length. */
 #include "api/input_lines.h"
 #include "decode/characters.h"
 #include "tasks/tasks.h"
@@ -161,7 +161,7 @@ static enum oa_error compute(struct classification *x)
     return e;
 }
 
-/* ---- saying ---- */
+/* ---- output ---- */
 
 /* Log-odds become probabilities. */
 static void softmax(double *x, long n)
@@ -249,7 +249,7 @@ static enum oa_error say_block(const struct classification *x)
     return oa_emit(x->out, &text);
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static enum oa_error next_classify_block(struct classification *x, bool *more)
 {

@@ -43,8 +43,8 @@ static double last_deviation(oa_context *c, const char *folder)
     return deviation;
 }
 
-static void log_power(oa_context *c, const struct oa_comparison *k, const char *folder,
-                      bool declared)
+static void announce(oa_context *c, const struct oa_comparison *k, const char *folder,
+                     bool declared)
 {
     struct oa_text line;
     oa_text_init(&line, c);
@@ -56,12 +56,12 @@ static void log_power(oa_context *c, const struct oa_comparison *k, const char *
 
 static void announce_given(oa_context *c, const struct oa_comparison *k, const char *folder)
 {
-    log_power(c, k, folder, false);
+    announce(c, k, folder, false);
 }
 
 static void announce_declared(oa_context *c, const struct oa_comparison *k, const char *folder)
 {
-    log_power(c, k, folder, true);
+    announce(c, k, folder, true);
 }
 
 static struct oa_comparison_request comparison_request(const oa_config *config,

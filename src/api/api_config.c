@@ -89,7 +89,7 @@ static const struct oa_option_row *config_find(const oa_config *config, const ch
         return row;
     }
     oa_text_init(&ignored, config->context);
-    oa_options_get(config->context, &config->options, key, &ignored); /* says what is wrong */
+    oa_options_get(config->context, &config->options, key, &ignored); /* records the error */
     oa_text_free(&ignored);
     return NULL;
 }

@@ -42,18 +42,6 @@ static void report_text(const json_t *record, const char *folder, struct oa_text
             100 * json_real_value(share));
 }
 
-static enum oa_error report_data_set(oa_context *c, const json_t *record, const char *folder,
-                                     const struct oa_output *out)
-{
-    struct oa_text t;
-    oa_text_init(&t, c);
-    if (oa_wants_json(out))
-        oa_json_add(&t, json_deep_copy(record));
-    else
-        report_text(record, folder, &t);
-    return oa_emit(out, &t);
-}
-
 enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char *folder,
                       const struct oa_output *out)
 {
@@ -80,7 +68,13 @@ enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char
     OA_TRY(oa_directory_check(c, folder));
     oa_bar_open(&bar, c, plan.task->name);
     OA_TRY(oa_synthetic_write(c, &plan, folder, show_data_progress, &bar, &record));
-    enum oa_error e = report_data_set(c, record, folder, out);
+    struct oa_text t;
+    oa_text_init(&t, c);
+    if (oa_wants_json(out))
+        oa_json_add(&t, json_deep_copy(record));
+    else
+        report_text(record, folder, &t);
+    enum oa_error e = oa_emit(out, &t);
     json_decref(record);
     return e;
 }
@@ -104,14 +98,6 @@ static json_t *data_task_sizes_json(oa_context *c, const struct oa_synthetic_tas
     return sizes;
 }
 
-static json_t *task_json(oa_context *c, const struct oa_synthetic_task *task)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "task", task->name, "title",
-                     task->title, "rule", task->rule, "length", task->length, "input", task->input,
-                     "output", task->output, "files", forms[task->form], "source", task->source,
-                     "options", data_task_sizes_json(c, task));
-}
-
 static void task_text(const struct oa_synthetic_task *task, struct oa_text *t)
 {
     oa_text_printf(t, "%s: %s\n  %s\n  example  %s  →  %s\n  files    %s\n  options ", task->name,
@@ -132,7 +118,12 @@ enum oa_error oa_data_list(oa_context *c, const struct oa_output *out)
     oa_text_init(&t, c);
     for (int i = 0; (task = oa_synthetic_task_at(i)) != NULL; i++) {
         if (rows)
-            oa_json_append(c, rows, task_json(c, task));
+            oa_json_append(c, rows,
+                           json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "task",
+                                     task->name, "title", task->title, "rule", task->rule, "length",
+                                     task->length, "input", task->input, "output", task->output,
+                                     "files", forms[task->form], "source", task->source, "options",
+                                     data_task_sizes_json(c, task)));
         else
             task_text(task, &t);
     }

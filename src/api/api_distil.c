@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * distil: another attention in the place of a run's own, which learns from the run. First each new
- * layer learns the output of the one that it replaces, in a run of its own in OUT/attention; then
- * the model learns the teacher's probabilities, in OUT. Both are runs of training, so they stop and
- * continue as these do. */
+ * distil: replaces the attention of a run, and trains the new model to imitate the run, its
+ * teacher. First each new layer learns the output of the one that it replaces, in a run of its own
+ * in OUT/attention; then the model learns the teacher's probabilities, in OUT. Both are training
+ * runs, which can be stopped and resumed. */
 #include "api/api.h"
 #include "base/folder_lock.h"
 #include "model/pretrained.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define DISTIL_FILE "distil.json"
-#define FEW 0.005 /* of the teacher's loss, in which the loss of an exchange is little at least */
+#define FEW 0.005 /* share of the teacher's loss; an exchange that costs less counts as small */
 
 enum distil_part { TEACHER, EXCHANGED, ATTENTION, OUTPUT, PARTS };
 
@@ -32,7 +32,7 @@ struct distilling {
 
 /* ---- options of the parts ---- */
 
-/* The task and the options of the model that are not given are the teacher's. */
+/* The task, and options of the model that are not given, are those of the teacher. */
 static enum oa_error distil_read_options(struct distilling *d, const oa_config *asked)
 {
     oa_config with = *asked;
@@ -151,7 +151,7 @@ static enum oa_error distil_run_part(struct distilling *d, enum distil_part part
                                   .runs = PARTS };
     OA_TRY(distil_open_work(d, part));
     OA_TRY(oa_plan_workload(d->c, o, w, &d->plan[part]));
-    if (part == TEACHER) /* what the last part refuses, hours before it begins */
+    if (part == TEACHER) /* errors of the last part appear now, and not hours later */
         OA_TRY(oa_plan_workload(d->c, &d->part[OUTPUT], w, &d->plan[OUTPUT]));
     distil_log_plan(d, part);
     bool one = w->task->answer == OA_ANSWER_CLASS || w->task->answer == OA_ANSWER_NUMBER;
@@ -162,7 +162,7 @@ static enum oa_error distil_run_part(struct distilling *d, enum distil_part part
 
 /* ---- the record ---- */
 
-/* Of what the exchange of the attention lost; NaN: it lost nothing. */
+/* The recovered share of the loss that the exchange of the attention cost; NaN: it cost nothing. */
 static double distil_recovered(const struct distilling *d, enum distil_part part)
 {
     double teacher = d->result[TEACHER].valid_loss, before = d->result[EXCHANGED].valid_loss;
@@ -226,8 +226,8 @@ static void distil_add_row(const struct distilling *d, struct oa_table *t, enum 
     oa_table_cell(t, "%.1f", d->result[part].seconds);
 }
 
-/* Where a share means little or nothing. The loss of an exchange is within the noise where it is
- * below a standard error of so many losses with a deviation as large as their mean. */
+/* A note where shares mean little or nothing. The cost of an exchange is noise if it is below the
+ * standard error of a mean of so many losses with a deviation as large as their mean. */
 static void distil_note(const struct distilling *d, struct oa_text *text)
 {
     double teacher = d->result[TEACHER].valid_loss,

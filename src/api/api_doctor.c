@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * doctor: what this machine has, what is used of it, and why the rest is not. */
+ * doctor: the hardware and libraries of this machine, which are used, and why others are not. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "api/api.h"
@@ -27,12 +27,12 @@ struct examination {
     struct oa_kernels kernels[PRECISIONS];
     char why_not[ISAS][WHY]; /* empty: it is used */
     struct library library[LIBRARIES];
-    char engine[OA_ENGINE]; /* what joins ranks; empty: nothing does */
+    char engine[OA_ENGINE]; /* the MPI library; empty: none */
     struct oa_listed_device device[DEVICES];
     int devices;
 };
 
-/* ---- looking ---- */
+/* ---- examining ---- */
 
 struct need {
     enum oa_isa isa;
@@ -184,17 +184,6 @@ static void kernels_text(const struct examination *x, struct oa_text *t)
     }
 }
 
-static void libraries_text(const struct examination *x, struct oa_text *t)
-{
-    line(t, "libraries");
-    for (int i = 0; i < LIBRARIES; i++)
-        oa_text_printf(t, "%s%s %s", i ? ", " : "", x->library[i].name, x->library[i].version);
-    oa_text_add(t, "\n", 1);
-    line(t, "ranks");
-    oa_text_printf(t, "%s\n",
-                   x->engine[0] ? x->engine : "one: built without MPI (cmake -DORTHANT_MPI=ON)");
-}
-
 /* "cuda:0": what --device selects. */
 static void selected_device(oa_context *c, char name[32])
 {
@@ -302,7 +291,13 @@ enum oa_error oa_doctor(oa_context *c, const struct oa_output *out)
         oa_text_printf(&t, "%s\n", oa_version());
         processor_text(&x, &t);
         kernels_text(&x, &t);
-        libraries_text(&x, &t);
+        line(&t, "libraries");
+        for (int i = 0; i < LIBRARIES; i++)
+            oa_text_printf(&t, "%s%s %s", i ? ", " : "", x.library[i].name, x.library[i].version);
+        oa_text_add(&t, "\n", 1);
+        line(&t, "ranks");
+        oa_text_printf(&t, "%s\n",
+                       x.engine[0] ? x.engine : "one: built without MPI (cmake -DORTHANT_MPI=ON)");
         devices_text(&x, &t);
     }
     return oa_emit(out, &t);

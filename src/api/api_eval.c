@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * eval: how well a trained model does on data: others, its test set, or what it was validated on.
- */
+ * eval: the scores of a trained model on given data, its test data or its validation data. */
 #include "api/api.h"
 #include "api/eval_stride.h"
 #include "metrics/confusion.h"
@@ -72,7 +71,7 @@ static void add_signatures(const struct oa_workload *w, enum oa_side side, struc
     }
 }
 
-/* The model was selected by these very data (train.keep_best). */
+/* Was the model selected by these data (train.keep_best)? */
 static bool selected_on(const struct oa_trained *t, enum oa_side side, const char *files)
 {
     const struct oa_options *o = &t->options;
@@ -245,8 +244,8 @@ static enum oa_error apply_eval_request(struct oa_trained *t, const char *folder
     return oa_options_set(t->context, &t->options, "data.unknown_labels", r->unknown_labels);
 }
 
-/* The data that the run names. Another person may have made its folder: nothing but plain files is
- * opened, and what is in them is not shown where they are not what the task reads. */
+/* The data that the run names. Another person may have made its folder: only plain files are
+ * opened, and no message quotes their contents where they do not fit the task. */
 static enum oa_error open_named(struct oa_trained *t, const char *folder,
                                 const struct oa_measured_data *data, struct oa_workload *w,
                                 enum oa_side *side)

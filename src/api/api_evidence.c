@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evidence: experiments are run, one after the other, and the page is made of what was found. */
+ * evidence: runs experiments, one after the other, and makes the page of their results. */
 #include "api/api.h"
 #include "base/folder_lock.h"
 
@@ -11,30 +11,18 @@
 struct gathering {
     oa_context *c;
     const struct oa_evidence_request *r;
+    const char *page, *data, *sources; /* the request's, or their defaults */
     struct oa_experiments experiments;
     struct oa_judged *judged; /* [experiments] */
 };
 
-static const char *value_or_default(const char *value, const char *usual)
-{
-    return value ? value : usual;
-}
-
 static enum oa_error experiment_folder(const struct gathering *g, const struct oa_experiment *e,
                                        char out[OA_PATH])
 {
-    return oa_path(g->c, out, value_or_default(g->r->folder, "evidence"), e->name);
+    return oa_path(g->c, out, g->r->folder ? g->r->folder : "evidence", e->name);
 }
 
-static bool is_experiment_wanted(const struct gathering *g, const struct oa_experiment *e)
-{
-    for (int i = 0; i < g->r->names; i++)
-        if (strcmp(g->r->name[i], e->name) == 0)
-            return true;
-    return g->r->names == 0;
-}
-
-/* A name that no experiment has must not be passed over. */
+/* OA_ARGUMENT: no experiment has one of the names. */
 static enum oa_error check_names(const struct gathering *g)
 {
     const char *known[256];
@@ -49,8 +37,8 @@ static enum oa_error check_names(const struct gathering *g)
         if (!found)
             return oa_fail(g->c, OA_ARGUMENT,
                            "there is no experiment \"%.60s\" in %s%s%s%s; --list shows them",
-                           g->r->name[i], value_or_default(g->r->experiments, "experiments"),
-                           near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+                           g->r->name[i], g->sources, near ? "; did you mean \"" : "",
+                           near ? near : "", near ? "\"?" : "");
     }
     return OA_OK;
 }
@@ -95,17 +83,6 @@ static enum oa_error write_charts(oa_context *c, const struct oa_judged *j, cons
     return oa_status(c);
 }
 
-static enum oa_error write_json(const struct gathering *g, const char *path)
-{
-    struct oa_text text;
-    json_t *root = oa_evidence_json(g->judged, g->experiments.count);
-    oa_text_init(&text, g->c);
-    if (!root)
-        return oa_fail(g->c, OA_NO_MEMORY, "%s: out of memory", path);
-    oa_json_add(&text, root);
-    return write_text(g->c, path, &text);
-}
-
 static void forget(struct gathering *g)
 {
     for (int i = 0; g->judged && i < g->experiments.count; i++)
@@ -125,38 +102,41 @@ static enum oa_error judge_experiments(struct gathering *g)
 
 static enum oa_error check_page_name(const struct gathering *g)
 {
-    const char *page = value_or_default(g->r->page, "docs/evidence.md");
     char base[OA_PATH];
-    base_of(page, base);
-    const char *ending = page + strlen(base);
+    base_of(g->page, base);
+    const char *ending = g->page + strlen(base);
     if (strcmp(ending, ".json") != 0 && strcmp(ending, ".csv") != 0)
         return OA_OK;
     return oa_fail(g->c, OA_ARGUMENT,
                    "--page %s: the page is Markdown, and a file of this name is written next to "
                    "it; give a name in .md",
-                   page);
+                   g->page);
 }
 
 static enum oa_error write_evidence_page(struct gathering *g)
 {
-    const char *page = value_or_default(g->r->page, "docs/evidence.md");
     char base[OA_PATH], path[OA_PATH + 8];
     struct oa_text text;
     OA_TRY(judge_experiments(g));
-    base_of(page, base);
+    base_of(g->page, base);
     const char *slash = strrchr(base, '/');
     OA_TRY(oa_directory_make(g->c, base));
     for (int i = 0; i < g->experiments.count; i++)
         OA_TRY(write_charts(g->c, &g->judged[i], base));
     snprintf(path, sizeof path, "%s.json", base);
-    OA_TRY(write_json(g, path));
+    json_t *root = oa_evidence_json(g->judged, g->experiments.count);
+    if (!root)
+        return oa_fail(g->c, OA_NO_MEMORY, "%s: out of memory", path);
+    oa_text_init(&text, g->c);
+    oa_json_add(&text, root);
+    OA_TRY(write_text(g->c, path, &text));
     snprintf(path, sizeof path, "%s.csv", base);
     oa_text_init(&text, g->c);
     oa_evidence_csv(g->judged, g->experiments.count, &text);
     OA_TRY(write_text(g->c, path, &text));
     oa_text_init(&text, g->c);
     oa_evidence_markdown(g->judged, g->experiments.count, slash ? slash + 1 : base, &text);
-    return write_text(g->c, page, &text);
+    return write_text(g->c, g->page, &text);
 }
 
 /* ---- running ---- */
@@ -170,17 +150,6 @@ static struct oa_config complete_config(const struct gathering *g, const struct 
     return config;
 }
 
-/* A comparison in which nothing can be judged is a result. */
-static enum oa_error hold(const struct gathering *g, const struct oa_options *o, const char *folder)
-{
-    struct oa_config config = complete_config(g, o);
-    enum oa_error e = oa_compare(&config, NULL, 0, folder, NULL);
-    if (e != OA_DIVERGED)
-        return e;
-    oa_clear_error(g->c);
-    return OA_OK;
-}
-
 static enum oa_error has_ended(const struct gathering *g, const struct oa_experiment *e,
                                const struct oa_variant *v, const char *folder, bool *ended)
 {
@@ -191,7 +160,7 @@ static enum oa_error has_ended(const struct gathering *g, const struct oa_experi
     return OA_OK;
 }
 
-/* A comparison that starts from the runs of another one needs more than that one's record. */
+/* A comparison that starts from the runs of another one needs these runs, not only the record. */
 static enum oa_error set_initial_comparison(const struct gathering *g,
                                             const struct oa_experiment *e,
                                             const struct oa_variant *v, const char *folder,
@@ -220,28 +189,24 @@ static enum oa_error run_variant(const struct gathering *g, const struct oa_expe
     OA_TRY(has_ended(g, e, v, folder, &ended));
     if (ended)
         return OA_OK;
-    OA_TRY(oa_variant_options(g->c, e, v, value_or_default(g->r->data, "data"), &o));
+    OA_TRY(oa_variant_options(g->c, e, v, g->data, &o));
     OA_TRY(set_initial_comparison(g, e, v, folder, &o));
-    /* Since the last comparison began data may have changed. */
-    OA_TRY(oa_declare(g->c, e, value_or_default(g->r->data, "data"), folder));
+    /* Data may have changed since the last comparison began. */
+    OA_TRY(oa_declare(g->c, e, g->data, folder));
     OA_TRY(oa_variant_path(g->c, folder, v, "", comparison));
     oa_log(g->c, 0, "%s: %s", e->name, oa_experiment_plain(e) ? "its comparison" : v->name);
-    OA_TRY(hold(g, &o, comparison));
-    return oa_record_write(g->c, folder, v);
+    struct oa_config config = complete_config(g, &o);
+    enum oa_error code = oa_compare(&config, NULL, 0, comparison, NULL);
+    if (code == OA_DIVERGED) { /* a comparison in which nothing can be judged is a result */
+        oa_clear_error(g->c);
+        code = OA_OK;
+    }
+    return code == OA_OK ? oa_record_write(g->c, folder, v) : code;
 }
 
-static enum oa_error run_locked(const struct gathering *g, const struct oa_experiment *e,
-                                const char *folder)
-{
-    OA_TRY(oa_declare(g->c, e, value_or_default(g->r->data, "data"), folder));
-    for (int v = 0; v < e->variant_count; v++)
-        OA_TRY(run_variant(g, e, &e->variants[v], folder));
-    return OA_OK;
-}
-
-/* The sentence that is recorded, with whose comparison it is about before it. */
-static enum oa_error say_whose(oa_context *c, const struct oa_experiment *e,
-                               const struct oa_variant *v)
+/* The recorded error, with the experiment and variant before it. */
+static enum oa_error name_variant_in_error(oa_context *c, const struct oa_experiment *e,
+                                           const struct oa_variant *v)
 {
     const char *why;
     enum oa_error code = oa_last_error(c, &why);
@@ -255,17 +220,8 @@ static enum oa_error say_whose(oa_context *c, const struct oa_experiment *e,
     return code;
 }
 
-/* A comparison that was begun before its experiment was declared. */
-static enum oa_error check_not_begun(const struct gathering *g, const struct oa_experiment *e,
-                                     const struct oa_variant *v, const char *folder)
-{
-    char path[OA_PATH];
-    OA_TRY(oa_variant_path(g->c, folder, v, "/contest.json", path));
-    return oa_file_exists(path) ? oa_declared_at_all(g->c, e, folder, path) : OA_OK;
-}
-
-/* Before anything is declared: can the comparisons be held? One that starts from another is looked
- * at when that has ended: its tokenizer and first values come from there. */
+/* Before anything is declared: can the comparisons be run, and was none begun? One that starts from
+ * another is checked when that has ended: its tokenizer and initial values come from there. */
 static enum oa_error check_comparisons(const struct gathering *g, const struct oa_experiment *e,
                                        const char *folder)
 {
@@ -274,19 +230,21 @@ static enum oa_error check_comparisons(const struct gathering *g, const struct o
         const struct oa_variant *v = &e->variants[i];
         struct oa_config config;
         struct oa_options o;
-        OA_TRY(check_not_begun(g, e, v, folder));
+        OA_TRY(oa_variant_path(g->c, folder, v, "/contest.json", comparison));
+        if (oa_file_exists(comparison))
+            OA_TRY(oa_declared_at_all(g->c, e, folder, comparison));
         if (v->from >= 0)
             continue;
-        OA_TRY(oa_variant_options(g->c, e, v, value_or_default(g->r->data, "data"), &o));
+        OA_TRY(oa_variant_options(g->c, e, v, g->data, &o));
         config = complete_config(g, &o);
         OA_TRY(oa_path(g->c, comparison, folder, v->name));
         if (oa_compare_check(&config, comparison) != OA_OK)
-            return say_whose(g->c, e, v);
+            return name_variant_in_error(g->c, e, v);
     }
     return OA_OK;
 }
 
-/* Before anything is declared: is all of it there that will be read? */
+/* Before anything is declared: OA_IO if files that will be read do not exist. */
 static enum oa_error check_data(const struct gathering *g, const struct oa_experiment *e)
 {
     struct oa_options o;
@@ -296,60 +254,51 @@ static enum oa_error check_data(const struct gathering *g, const struct oa_exper
         bool ended;
         OA_TRY(has_ended(g, e, &e->variants[v], folder, &ended));
         if (!ended)
-            OA_TRY(oa_variant_options(g->c, e, &e->variants[v],
-                                      value_or_default(g->r->data, "data"), &o));
+            OA_TRY(oa_variant_options(g->c, e, &e->variants[v], g->data, &o));
     }
     return OA_OK;
-}
-
-static enum oa_error check_new(const struct gathering *g, const struct oa_experiment *e,
-                               const char *folder)
-{
-    struct oa_declared declared;
-    enum oa_error code = oa_declared_check(g->c, e, folder, &declared);
-    json_decref(declared.changed);
-    return code != OA_OK || *declared.date ? code : check_comparisons(g, e, folder);
 }
 
 static enum oa_error run_experiment(const struct gathering *g, const struct oa_experiment *e)
 {
     char folder[OA_PATH];
     struct oa_lock *lock;
+    struct oa_declared declared;
     OA_TRY(experiment_folder(g, e, folder));
     OA_TRY(oa_directory_check(g->c, folder));
-    OA_TRY(check_new(g, e, folder));
+    enum oa_error code = oa_declared_check(g->c, e, folder, &declared);
+    json_decref(declared.changed);
+    if (code == OA_OK && !*declared.date)
+        code = check_comparisons(g, e, folder);
+    OA_TRY(code);
     OA_TRY(oa_folder_lock(g->c, folder, &lock));
-    enum oa_error code = run_locked(g, e, folder);
+    code = oa_declare(g->c, e, g->data, folder);
+    for (int v = 0; v < e->variant_count && code == OA_OK; v++)
+        code = run_variant(g, e, &e->variants[v], folder);
     oa_folder_unlock(lock);
     return code;
 }
 
-/* What was asked for by name must be there; of all experiments those are run that can be, and the
- * others are said. */
-static enum oa_error pass_over(const struct gathering *g, const struct oa_experiment *e,
-                               bool *passed)
-{
-    const char *sentence;
-    enum oa_error code = check_data(g, e);
-    *passed = code == OA_IO && g->r->names == 0;
-    if (!*passed)
-        return code;
-    oa_last_error(g->c, &sentence);
-    oa_log(g->c, 0, "not run: %s", sentence);
-    oa_clear_error(g->c);
-    return OA_OK;
-}
-
+/* Data of an experiment that was named must exist; without names, experiments without data are
+ * reported and not run. */
 static enum oa_error run_all(struct gathering *g)
 {
     for (int i = 0; i < g->experiments.count; i++) {
         const struct oa_experiment *e = &g->experiments.at[i];
-        bool passed;
-        if (!is_experiment_wanted(g, e))
+        const char *sentence;
+        bool wanted = g->r->names == 0;
+        for (int n = 0; n < g->r->names; n++)
+            wanted = wanted || strcmp(g->r->name[n], e->name) == 0;
+        if (!wanted)
             continue;
-        OA_TRY(pass_over(g, e, &passed));
-        if (passed)
+        enum oa_error code = check_data(g, e);
+        if (code == OA_IO && g->r->names == 0) {
+            oa_last_error(g->c, &sentence);
+            oa_log(g->c, 0, "not run: %s", sentence);
+            oa_clear_error(g->c);
             continue;
+        }
+        OA_TRY(code);
         OA_TRY(run_experiment(g, e));
         OA_TRY(write_evidence_page(g));
     }
@@ -380,15 +329,14 @@ static void add_verdict_table(const struct gathering *g, int limit, struct oa_te
     oa_table_free(&t);
 }
 
-/* Once, whatever was run. */
-static void say_changes(const struct gathering *g)
+static void log_changes(const struct gathering *g)
 {
     for (int i = 0; i < g->experiments.count; i++) {
         const struct oa_declared *d = &g->judged[i].declared;
         size_t n = json_array_size(d->changed);
         if (n)
             oa_log(g->c, 0,
-                   "%s: %s%s of its claim changed since it was declared on %s, which the page says",
+                   "%s: %s%s of its claim changed since it was declared on %s, as the page shows",
                    g->experiments.at[i].path, json_string_value(json_array_get(d->changed, 0)),
                    n > 1 ? " and more" : "", d->date);
     }
@@ -403,36 +351,38 @@ static enum oa_error print_evidence(const struct gathering *g, const struct oa_o
     } else if (oa_wants_text(out)) {
         add_verdict_table(g, out->width, &text);
         if (!g->r->list)
-            oa_text_printf(&text, "\npage     %s\n",
-                           value_or_default(g->r->page, "docs/evidence.md"));
+            oa_text_printf(&text, "\npage     %s\n", g->page);
     }
     return oa_emit(out, &text);
 }
 
 static enum oa_error gather_evidence(struct gathering *g, const struct oa_output *out)
 {
-    OA_TRY(oa_experiments_read(g->c, value_or_default(g->r->experiments, "experiments"),
-                               &g->experiments));
+    OA_TRY(oa_experiments_read(g->c, g->sources, &g->experiments));
     OA_TRY(check_names(g));
     g->judged = oa_alloc(g->c, (size_t)g->experiments.count * sizeof *g->judged);
     if (!g->judged)
         return OA_NO_MEMORY;
     if (!g->r->list) {
-        OA_TRY(oa_file_check(g->c, value_or_default(g->r->page, "docs/evidence.md")));
+        OA_TRY(oa_file_check(g->c, g->page));
         if (!g->r->no_run)
             OA_TRY(run_all(g));
         OA_TRY(write_evidence_page(g));
     } else {
         OA_TRY(judge_experiments(g));
     }
-    say_changes(g);
+    log_changes(g);
     return print_evidence(g, out);
 }
 
 enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
                           const struct oa_output *out)
 {
-    struct gathering g = { .c = c, .r = r };
+    struct gathering g = { .c = c,
+                           .r = r,
+                           .page = r->page ? r->page : "docs/evidence.md",
+                           .data = r->data ? r->data : "data",
+                           .sources = r->experiments ? r->experiments : "experiments" };
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_evidence_request", r->reserved, 4));
     OA_TRY(check_page_name(&g));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * forward: a whole model on tensors of a file, for comparing it with any other, tensor by tensor.
- */
+ * forward: runs a whole model on tensors of a file, to compare it with any other program, tensor by
+ * tensor. */
 #include "api/api.h"
 #include "base/safetensors.h"
 
@@ -21,7 +21,7 @@ struct forward_pass {
 
 /* ---- input ---- */
 
-/* The names that this model reads; the others of the contract are of other forms. */
+/* OA_ARGUMENT: the file has a tensor that this model does not read. */
 static enum oa_error check_forward_names(const struct forward_pass *f)
 {
     const struct oa_model_form *form = &f->trained.model->form;
@@ -59,8 +59,8 @@ static enum oa_error refuse_shape(const struct forward_pass *f, const char *name
                    f->request->in, name, expected);
 }
 
-/* The integers of a tensor, each from `least` to `most`; beyond the length of its row 0, whatever
- * is there. lengths NULL: no padding. */
+/* The integers of a tensor, each from `least` to `most`; padding, beyond the length of its row, is
+ * 0. lengths NULL: no padding. */
 static const int32_t *read_integers(struct forward_pass *f, const char *name, long rows,
                                     long columns, const int32_t *lengths, long least, long most)
 {

@@ -171,42 +171,34 @@ static void begin_generation(struct generation *g)
     oa_text_cut(&g->said, 0);
 }
 
-static void add_sample_json(struct generation *g, int found)
-{
-    const char *stop = found < 0 ? NULL : g->r->stop[found];
-    json_t *o = json_pack(
-        "{s:I, s:I, s:o}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
-        (json_int_t)(g->ids.count - g->read), "stop", oa_json_name(g->t.context, stop));
-    oa_json_set(g->t.context, o, "text", oa_json_bytes(g->t.context, g->said.s, g->said.length));
-    oa_json_set(g->t.context, o, "interrupted", json_boolean(found < 0 && g->stopped));
-    oa_json_append(g->t.context, g->samples, o);
-}
-
-static void head_line(struct generation *g, long sample)
-{
-    char line[128];
-    int n = snprintf(line, sizeof line, "%s==> sample %ld of %ld, seed %llu <==\n",
-                     sample ? "\n" : "", sample + 1, g->o->generate_samples,
-                     (unsigned long long)g->o->generate_seed + g->made);
-    if (g->o->generate_samples > 1)
-        say_text(g, line, (size_t)n, true);
-}
-
 static enum oa_error one_sample(struct generation *g, long sample)
 {
     int found;
     begin_generation(g);
     if (!oa_wants_json(g->out)) {
-        head_line(g, sample);
+        char line[128];
+        int n = snprintf(line, sizeof line, "%s==> sample %ld of %ld, seed %llu <==\n",
+                         sample ? "\n" : "", sample + 1, g->o->generate_samples,
+                         (unsigned long long)g->o->generate_seed + g->made);
+        if (g->o->generate_samples > 1)
+            say_text(g, line, (size_t)n, true);
         say_text(g, g->prompt, g->end < 0 ? g->length : 0,
                  false); /* an answer is no continuation */
         if (g->end < 0 && oa_ids_are_joined(g->t.tokenizer, g->prompt, g->length))
             say_text(g, " ", 1, false);
     }
     OA_TRY(write_tokens(g, &found));
-    if (oa_wants_json(g->out))
-        add_sample_json(g, found);
-    else
+    if (oa_wants_json(g->out)) {
+        const char *stop = found < 0 ? NULL : g->r->stop[found];
+        json_t *o = json_pack("{s:I, s:I, s:o}", "seed",
+                              (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
+                              (json_int_t)(g->ids.count - g->read), "stop",
+                              oa_json_name(g->t.context, stop));
+        oa_json_set(g->t.context, o, "text",
+                    oa_json_bytes(g->t.context, g->said.s, g->said.length));
+        oa_json_set(g->t.context, o, "interrupted", json_boolean(found < 0 && g->stopped));
+        oa_json_append(g->t.context, g->samples, o);
+    } else
         say_text(g, "\n", 1, true);
     g->made++;
     return OA_OK;

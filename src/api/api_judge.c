@@ -7,17 +7,6 @@
 
 #include <string.h>
 
-/* Reports go next to no comparison of another kind, whose report they would replace. */
-static enum oa_error check_judge_folder(oa_context *c, const char *folder)
-{
-    char path[OA_PATH];
-    OA_TRY(oa_directory_check(c, folder));
-    OA_TRY(oa_path(c, path, folder, "contest.json"));
-    if (!oa_file_exists(path))
-        return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "%s has a comparison; choose another folder", folder);
-}
-
 static enum oa_error check_judge_request(const oa_config *config, const struct oa_judge_request *r)
 {
     oa_context *c = config->context;
@@ -33,24 +22,14 @@ static enum oa_error check_judge_request(const oa_config *config, const struct o
     return OA_OK;
 }
 
-/* The file is locked while it is written. */
-static enum oa_error report_judged(oa_context *c, const char *folder, const struct oa_comparison *k,
-                                   const struct oa_output *out)
-{
-    struct oa_lock *lock = NULL;
-    enum oa_error e = folder ? oa_folder_lock(c, folder, &lock) : OA_OK;
-    if (e == OA_OK)
-        e = oa_report_comparison(c, folder, k, out);
-    oa_folder_unlock(lock);
-    return e;
-}
-
 enum oa_error oa_judge_runs(const oa_config *config, const struct oa_judge_request *r,
                             const char *folder, const struct oa_output *out)
 {
     oa_context *c = config->context;
     const struct oa_options *o = &config->options;
     struct oa_comparison comparison = { 0 };
+    struct oa_lock *lock = NULL;
+    char path[OA_PATH];
     struct oa_import_request request = { .paths = r->path,
                                          .count = r->paths,
                                          .system = r->system,
@@ -71,11 +50,18 @@ enum oa_error oa_judge_runs(const oa_config *config, const struct oa_judge_reque
                                          .unpaired = r->unpaired };
     OA_TRY(oa_status(c));
     OA_TRY(check_judge_request(config, r));
-    if (folder)
-        OA_TRY(check_judge_folder(c, folder));
+    if (folder) { /* a comparison there has a report, which that of judge would replace */
+        OA_TRY(oa_directory_check(c, folder));
+        OA_TRY(oa_path(c, path, folder, "contest.json"));
+        if (oa_file_exists(path))
+            return oa_fail(c, OA_ARGUMENT, "%s has a comparison; choose another folder", folder);
+    }
     enum oa_error e = oa_import_runs(c, &request, &comparison);
     if (e == OA_OK)
-        e = report_judged(c, folder, &comparison, out);
+        e = folder ? oa_folder_lock(c, folder, &lock) : OA_OK;
+    if (e == OA_OK)
+        e = oa_report_comparison(c, folder, &comparison, out);
+    oa_folder_unlock(lock);
     oa_comparison_free(&comparison);
     return e;
 }

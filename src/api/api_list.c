@@ -25,16 +25,6 @@ enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out)
     return oa_emit(out, &t);
 }
 
-static void print_preset(const struct oa_task *t, struct oa_text *out)
-{
-    struct oa_text list;
-    oa_text_init(&list, out->context);
-    oa_task_print_preset(t, &(struct oa_given){ 0 }, &list);
-    if (list.length)
-        oa_text_printf(out, "\n            defaults: %s", list.s);
-    oa_text_free(&list);
-}
-
 static void tasks_text(struct oa_text *out)
 {
     const struct oa_task *t;
@@ -44,7 +34,12 @@ static void tasks_text(struct oa_text *out)
         for (int k = 0; t->measures[k].name; k++)
             oa_text_printf(out, "%s%s (%s)", k ? ", " : "", t->measures[k].name,
                            t->measures[k].unit);
-        print_preset(t, out);
+        struct oa_text list;
+        oa_text_init(&list, out->context);
+        oa_task_print_preset(t, &(struct oa_given){ 0 }, &list);
+        if (list.length)
+            oa_text_printf(out, "\n            defaults: %s", list.s);
+        oa_text_free(&list);
         oa_text_printf(out, "\n            %s\n", t->citation);
     }
 }

@@ -264,15 +264,6 @@ static void print_plan(const struct planning *p, int width, struct oa_text *out)
 
 /* ---- as JSON ---- */
 
-static json_t *time_json(const struct oa_step_time *t)
-{
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I}", "source",
-                     oa_time_source_name(t->source), "least", t->least, "most", t->most,
-                     "processor", t->processor, "held_up", t->held_up, "steps", t->steps,
-                     "accumulate", (json_int_t)t->accumulate, "rows", (json_int_t)t->rows, "layers",
-                     (json_int_t)t->layers);
-}
-
 static json_t *row_json(const struct planning *p, const struct planned_row *row)
 {
     const struct oa_plan *plan = &row->plan;
@@ -288,7 +279,13 @@ static json_t *row_json(const struct planning *p, const struct planned_row *row)
         "seconds", total_seconds(p, row), "no_faster_than_softmax", (int)no_faster(p, row), "notes",
         notes.s ? notes.s : "");
     oa_text_free(&notes);
-    oa_json_set(p->c, root, "time", time_json(&row->time));
+    oa_json_set(p->c, root, "time",
+                json_pack("{s:s, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I}", "source",
+                          oa_time_source_name(row->time.source), "least", row->time.least, "most",
+                          row->time.most, "processor", row->time.processor, "held_up",
+                          row->time.held_up, "steps", row->time.steps, "accumulate",
+                          (json_int_t)row->time.accumulate, "rows", (json_int_t)row->time.rows,
+                          "layers", (json_int_t)row->time.layers));
     if (row->ranks.count)
         oa_json_set(p->c, root, "ranks", oa_rank_plans_json(p->c, &row->ranks));
     return root;

@@ -243,15 +243,6 @@ static void row_f1(const struct score_plan *p, const struct oa_f1 *f, struct sco
     }
 }
 
-static void row_mcc(const struct oa_classes *k, struct score_row *row)
-{
-    bool defined;
-    row->score = oa_mcc(k, &defined);
-    oa_text_printf(&row->title, "MCC");
-    if (!defined)
-        oa_text_printf(&row->verbose, "(not defined: one side has a single label; counted as 0)");
-}
-
 static void row_accuracy(const struct oa_classes *k, struct score_row *row)
 {
     row->score = oa_accuracy(k);
@@ -303,9 +294,14 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
                    resampling_fields_of(s->plan).s);
     if (e == OA_OK && kind == SCORE_F1)
         row_f1(s->plan, &f1, row);
-    else if (e == OA_OK && kind == SCORE_MCC)
-        row_mcc(&k, row);
-    else if (e == OA_OK)
+    else if (e == OA_OK && kind == SCORE_MCC) {
+        bool defined;
+        row->score = oa_mcc(&k, &defined);
+        oa_text_printf(&row->title, "MCC");
+        if (!defined)
+            oa_text_printf(&row->verbose,
+                           "(not defined: one side has a single label; counted as 0)");
+    } else if (e == OA_OK)
         row_accuracy(&k, row);
     add_version(row, "1.9.1");
     oa_classes_free(&k);

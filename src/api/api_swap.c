@@ -84,13 +84,6 @@ static enum oa_error swap_make(struct swapping *s, const char *attention)
     return e;
 }
 
-static void swap_close(struct swapping *s)
-{
-    oa_transfer_free(&s->transfer);
-    oa_model_close(s->to);
-    oa_trained_close(&s->from);
-}
-
 /* ---- what was kept ---- */
 
 static double kept_numbers(const struct oa_fitting *f)
@@ -304,6 +297,8 @@ enum oa_error oa_swap(oa_context *c, const char *run, const char *attention, con
     enum oa_error e = swap_make(&s, attention);
     if (e == OA_OK)
         e = oa_wants_json(output) ? report_swap_json(&s, output) : report_swap_text(&s, output);
-    swap_close(&s);
+    oa_transfer_free(&s.transfer);
+    oa_model_close(s.to);
+    oa_trained_close(&s.from);
     return e;
 }

@@ -55,13 +55,6 @@ enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *fil
 
 /* ---- text to ids ---- */
 
-static void ids_text(const struct oa_ids *ids, struct oa_text *t)
-{
-    for (size_t i = 0; i < ids->count; i++)
-        oa_text_printf(t, "%s%d", i ? " " : "", (int)ids->id[i]);
-    oa_text_add(t, "\n", 1);
-}
-
 /* types NULL: without. */
 static json_t *ids_json(const struct oa_tokenizer *tok, const struct oa_ids *ids,
                         const struct oa_ids *types)
@@ -89,8 +82,11 @@ static enum oa_error emit_ids(const struct oa_tokenizer *tok, const struct oa_id
     oa_text_init(&t, oa_tokenizer_context(tok));
     if (oa_wants_json(out))
         oa_json_add(&t, ids_json(tok, ids, types));
-    else
-        ids_text(ids, &t);
+    else {
+        for (size_t i = 0; i < ids->count; i++)
+            oa_text_printf(&t, "%s%d", i ? " " : "", (int)ids->id[i]);
+        oa_text_add(&t, "\n", 1);
+    }
     return oa_emit(out, &t);
 }
 

@@ -152,17 +152,6 @@ static enum oa_error until_round(struct until *u, bool *over)
     return e == OA_OK && !*over ? make_round(u) : e;
 }
 
-/* Seeds that no attention has are not columns of the comparison. */
-static void drop_empty_seeds(struct oa_comparison *k)
-{
-    int most = 0;
-    for (int i = 0; i < k->count; i++) {
-        int made = oa_runs_made(&k->entries[i], k->seeds);
-        most = made > most ? made : most;
-    }
-    k->seeds = most;
-}
-
 /* The time of a round that is stopped counts, too; a kill loses the time since the round began. */
 static enum oa_error run_rounds(struct until *u)
 {
@@ -194,7 +183,13 @@ enum oa_error oa_comparison_until(oa_context *c, const struct oa_comparison_requ
     if (e == OA_OK)
         e = oa_comparison_finish(u.session);
     oa_comparison_close(u.session);
-    if (e == OA_OK)
-        drop_empty_seeds(k);
+    if (e == OA_OK) {
+        int most = 0;
+        for (int i = 0; i < k->count; i++) {
+            int made = oa_runs_made(&k->entries[i], k->seeds);
+            most = made > most ? made : most;
+        }
+        k->seeds = most;
+    }
     return e;
 }

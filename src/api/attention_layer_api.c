@@ -126,16 +126,6 @@ static enum oa_error check_memory(const struct oa_attention *a, const struct oa_
     return OA_OK;
 }
 
-static enum oa_error check_input_lengths(oa_context *c, const struct oa_attention_input *in)
-{
-    long most = in->memory ? in->memory_tokens : in->tokens;
-    for (long i = 0; in->lengths && i < in->batch; i++)
-        if (in->lengths[i] < 0 || in->lengths[i] > most)
-            return oa_fail(c, OA_SHAPE, "length %d of sequence %ld: give 0 to %ld", in->lengths[i],
-                           i, most);
-    return OA_OK;
-}
-
 static enum oa_error check_call(const struct oa_attention *a, const struct oa_attention_input *in)
 {
     OA_TRY(oa_status(a->context));
@@ -145,7 +135,12 @@ static enum oa_error check_call(const struct oa_attention *a, const struct oa_at
                        "%ld sequences of %ld tokens: give at least one of 1 to %ld", in->batch,
                        in->tokens, a->form.length);
     OA_TRY(check_memory(a, in));
-    return check_input_lengths(a->context, in);
+    long most = in->memory ? in->memory_tokens : in->tokens;
+    for (long i = 0; in->lengths && i < in->batch; i++)
+        if (in->lengths[i] < 0 || in->lengths[i] > most)
+            return oa_fail(a->context, OA_SHAPE, "length %d of sequence %ld: give 0 to %ld",
+                           in->lengths[i], i, most);
+    return OA_OK;
 }
 
 /* The caller's arrays as what the layer reads; *out is good when the context is. The backward call

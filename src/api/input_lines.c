@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-/* In a table a line without a tab that is blank is no row, as where examples are read. */
-static bool is_row(const struct oa_input_lines *l, const char *s, size_t n)
-{
-    return !l->columns || oa_input_columns_whole(l->columns) || (n && memchr(s, '\t', n));
-}
-
-static void print_line_place(const struct oa_input_lines *l, char *out, size_t size)
-{
-    const char *what = l->pictures ? "picture" : "line";
-    unsigned long long number = l->lines - l->before;
-    if (l->file)
-        snprintf(out, size, "%.800s, %s %llu", l->file, what, number);
-    else
-        snprintf(out, size, "%s %llu", what, number);
-}
-
 /* ---- encoding ---- */
 
 static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, const char *s,
@@ -53,7 +37,12 @@ static enum oa_error encode_input_line(struct oa_input_lines *l, const char *s, 
     char place[1024];
     oa_context *c = l->context;
     const char *why = why_unreadable(l, s, n);
-    print_line_place(l, place, sizeof place);
+    const char *what = l->pictures ? "picture" : "line";
+    unsigned long long number = l->lines - l->before;
+    if (l->file)
+        snprintf(place, sizeof place, "%.800s, %s %llu", l->file, what, number);
+    else
+        snprintf(place, sizeof place, "%s %llu", what, number);
     if (why) {
         l->bad++;
         oa_log(c, 0, "%s %s: printing an empty line", place, why);
@@ -71,14 +60,6 @@ static enum oa_error encode_input_line(struct oa_input_lines *l, const char *s, 
 
 /* ---- reading ---- */
 
-static void show_line_progress(struct oa_input_lines *l)
-{
-    if (l->all > 0)
-        oa_bar_log(&l->bar, (long)l->bytes, (long)(l->all > l->bytes ? l->all : l->bytes));
-    else
-        oa_log(l->context, 1, "%llu lines", (unsigned long long)l->lines);
-}
-
 void oa_input_line_trim(bool first, const char **s, size_t *n)
 {
     size_t mark = first ? oa_utf8_mark_length(*s, *n) : 0;
@@ -95,7 +76,9 @@ static enum oa_error take_input_line(struct oa_input_lines *l, const char *s, si
     l->bytes += (double)n + !l->pictures;
     if (!l->pictures)
         oa_input_line_trim(l->lines - l->before == 1, &s, &n);
-    if (l->pictures || !oa_is_blank(s, n) || (l->blanks && is_row(l, s, n)))
+    if (l->pictures || !oa_is_blank(s, n) ||
+        (l->blanks &&
+         (!l->columns || oa_input_columns_whole(l->columns) || (n && memchr(s, '\t', n)))))
         OA_TRY(encode_input_line(l, s, n, &header, &to->coded));
     l->cut += to->coded.source.cut;
     *count += !header;
@@ -129,7 +112,10 @@ enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_
     l->failed = there < 0;
     if (l->failed && *count == 0)
         return oa_input_failed(l->context, l->lines + 1);
-    show_line_progress(l);
+    if (l->all > 0)
+        oa_bar_log(&l->bar, (long)l->bytes, (long)(l->all > l->bytes ? l->all : l->bytes));
+    else
+        oa_log(l->context, 1, "%llu lines", (unsigned long long)l->lines);
     return oa_status(l->context);
 }
 

@@ -120,21 +120,16 @@ static void add_score_json(json_t *object, struct oa_text *out)
     oa_free(s);
 }
 
-static void add_score_objects(const struct score_row *row, int rows, struct oa_text *out)
-{
-    oa_text_printf(out, rows > 1 ? "[\n" : "");
-    for (int i = 0; i < rows; i++) {
-        oa_text_printf(out, i ? ",\n" : "");
-        add_score_json(object_of(&row[i]), out);
-    }
-    oa_text_printf(out, rows > 1 ? "\n]\n" : "\n");
-}
-
 void score_report(const struct score_row *row, int rows, bool json, struct oa_text *out)
 {
-    if (json)
-        add_score_objects(row, rows, out);
-    else
+    if (json) {
+        oa_text_printf(out, rows > 1 ? "[\n" : "");
+        for (int i = 0; i < rows; i++) {
+            oa_text_printf(out, i ? ",\n" : "");
+            add_score_json(object_of(&row[i]), out);
+        }
+        oa_text_printf(out, rows > 1 ? "\n]\n" : "\n");
+    } else
         lines(row, rows, out);
 }
 
