@@ -66,7 +66,7 @@ static enum oa_error equal_params(struct comparison_session *t, int entry, doubl
     return plan_entry(t, entry, &narrow);
 }
 
-/* Beyond it a comparison is of feed-forward layers as much as of attentions. */
+/* A change of the width above which feed-forward layers are compared as much as attentions. */
 static const double much_of_the_width = 0.25;
 
 void oa_comparison_log_widths(const struct comparison_session *t)

@@ -2,9 +2,9 @@
  * A comparison: N attentions × S seeds under one budget. All runs share text, tokenizer and
  * options; batches and initial values of shared tensors depend on the seed and on names only (named
  * random streams), so runs of one seed differ by the attention and by nothing else. Runs are
- * ordered seed by seed. A run that ended leaves result.json in its folder, an interrupted one its
+ * ordered seed by seed. A finished run has result.json in its folder, an interrupted one a
  * checkpoint: starting the same comparison again resumes from there, with more seeds or attentions
- * if asked. Nothing of another comparison is used: files carry checksums and fingerprints.
+ * if given. Nothing of another comparison is used: files carry checksums and fingerprints.
  *
  * comparison_session.h lists which file does what. */
 #include "compare/comparison_folder.h"
@@ -21,7 +21,7 @@
 
 /* ---- resuming a comparison ---- */
 
-/* What all runs of the comparison share: the attention is each run's own. */
+/* Of the options that all runs share. */
 static enum oa_error shared_fingerprint(struct comparison_session *t)
 {
     const char *equal = oa_option_word("compare.equal", (int)t->r->options->compare_equal).s;
@@ -311,13 +311,6 @@ static enum oa_error open_comparison_data(struct comparison_session *t)
     return oa_comparison_set_measures(t->c, t->out, task->measures, metric);
 }
 
-static enum oa_error open_entries(struct comparison_session *t)
-{
-    OA_TRY(oa_comparison_set_up(t));
-    OA_TRY(oa_comparison_read_initial_runs(t));
-    return oa_comparison_tune_open(t);
-}
-
 static enum oa_error new_session(oa_context *c, const struct oa_comparison_request *r,
                                  struct oa_comparison *out, struct comparison_session **session)
 {
@@ -329,14 +322,17 @@ static enum oa_error new_session(oa_context *c, const struct oa_comparison_reque
     return OA_OK;
 }
 
-/* All seeds share what is tuned, and so its time is that of no round of runs. */
-static enum oa_error tune_once(struct comparison_session *t)
+/* Trains the cells of `seeds` seeds, or only tunes for them. */
+static enum oa_error for_all_cells(struct comparison_session *t, int seeds,
+                                   enum oa_error (*make)(struct comparison_session *,
+                                                         const struct oa_cell *, int))
 {
-    struct oa_cell *first = oa_alloc(t->c, (size_t)t->out->count * sizeof *first);
-    for (int i = 0; first && i < t->out->count; i++)
-        first[i].entry = i;
-    enum oa_error e = first ? oa_comparison_tune(t, first, t->out->count) : OA_NO_MEMORY;
-    oa_free(first);
+    int count = t->out->count * seeds;
+    struct oa_cell *cells = oa_alloc(t->c, ((size_t)count + 1) * sizeof *cells);
+    for (int i = 0; i < count && cells; i++)
+        cells[i] = (struct oa_cell){ .entry = i % t->out->count, .seed = i / t->out->count };
+    enum oa_error e = cells ? make(t, cells, count) : OA_NO_MEMORY;
+    oa_free(cells);
     return e;
 }
 
@@ -347,7 +343,9 @@ enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_reque
     struct comparison_session *t = *session;
     OA_TRY(oa_same_everywhere(r->cluster, r->options, &t->workload, open_comparison_data(t)));
     t->dispatching = r->cluster != NULL;
-    OA_TRY(open_entries(t));
+    OA_TRY(oa_comparison_set_up(t));
+    OA_TRY(oa_comparison_read_initial_runs(t));
+    OA_TRY(oa_comparison_tune_open(t));
     bool new_folder = !oa_file_exists(r->folder);
     OA_TRY(oa_directory_make(c, r->folder));
     enum oa_error e = begin_in_folder(t);
@@ -363,7 +361,8 @@ enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_reque
     if (r->announce)
         r->announce(c, out, r->folder);
     OA_TRY(oa_comparison_tune_announce(t));
-    return t->out->tuning.per_seed ? OA_OK : tune_once(t);
+    /* all seeds share what is tuned, so its time is not counted in a round of runs */
+    return t->out->tuning.per_seed ? OA_OK : for_all_cells(t, 1, oa_comparison_tune);
 }
 
 enum oa_error oa_comparison_check(oa_context *c, const struct oa_comparison_request *r)
@@ -375,7 +374,11 @@ enum oa_error oa_comparison_check(oa_context *c, const struct oa_comparison_requ
     if (e == OA_OK)
         e = open_comparison_data(t);
     if (e == OA_OK)
-        e = open_entries(t);
+        e = oa_comparison_set_up(t);
+    if (e == OA_OK)
+        e = oa_comparison_read_initial_runs(t);
+    if (e == OA_OK)
+        e = oa_comparison_tune_open(t);
     if (e == OA_OK)
         e = plan_budgets(t, &added);
     oa_comparison_close(t);
@@ -406,24 +409,13 @@ enum oa_error oa_comparison_finish(struct comparison_session *t)
     return oa_comparison_speeds(t);
 }
 
-static enum oa_error train_all_cells(struct comparison_session *t)
-{
-    int count = t->out->count * t->out->seeds;
-    struct oa_cell *cells = oa_alloc(t->c, ((size_t)count + 1) * sizeof *cells);
-    for (int i = 0; i < count && cells; i++)
-        cells[i] = (struct oa_cell){ .entry = i % t->out->count, .seed = i / t->out->count };
-    enum oa_error e = cells ? oa_comparison_make(t, cells, count) : OA_NO_MEMORY;
-    oa_free(cells);
-    return e;
-}
-
 enum oa_error oa_comparison_run(oa_context *c, const struct oa_comparison_request *r,
                                 struct oa_comparison *out)
 {
     struct comparison_session *t;
     enum oa_error e = oa_comparison_open(c, r, out, &t);
     if (e == OA_OK)
-        e = train_all_cells(t);
+        e = for_all_cells(t, out->seeds, oa_comparison_make);
     if (e == OA_OK)
         e = oa_comparison_finish(t);
     oa_comparison_close(t);

@@ -62,8 +62,9 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* v: rising. Rates are tried as 0.001, 0.003, 0.01: ratios may alternate, and so may those of two
- * steps be the ones that are alike. Of two values no ratio below 2 is taken for one. */
+/* The value after, or before, n rising ones. Rates are tried as 0.001, 0.003, 0.01, so ratios may
+ * alternate: the ratio over two steps is continued. Two values of a ratio below 2 count as
+ * arithmetic. */
 static double next_number(const double *v, int n, bool upwards)
 {
     static const double rounding = 1e-9;
@@ -150,7 +151,7 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* Prefixes the message of the table of options, which has just refused something. */
+/* The recorded error, of an option or value, with "compare.tune" before it. */
 static enum oa_error refuse_with_context(oa_context *c)
 {
     const char *sentence;

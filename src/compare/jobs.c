@@ -239,18 +239,7 @@ static void start_workers(struct jobs *j, int jobs)
     }
 }
 
-static void init_jobs(struct jobs *j)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&j->lock, NULL);
-    pthread_cond_init(&j->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    j->last = &j->first;
-}
-
-/* A stop that a rank of this one's group was asked for is known to the run alone. */
+/* If another rank of this one's group was stopped, only the run has recorded it. */
 static void fail_as_workers(struct jobs *j)
 {
     bool stopped = j->failed && oa_status(j->failed) == OA_INTERRUPTED;
@@ -274,7 +263,13 @@ enum oa_error oa_jobs_side_by_side(oa_context *c, const struct oa_run_batch *b, 
     if (!j.workers)
         return OA_NO_MEMORY;
     j.others = j.workers + jobs;
-    init_jobs(&j);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&j.lock, NULL);
+    pthread_cond_init(&j.changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    j.last = &j.first;
     oa_ranks_start(&j);
     start_workers(&j, jobs);
     if (j.started < jobs)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many runs at once. Threads of one run wait for each other some hundred times a step, those of
- * two runs never: so parallel runs are faster while a step is small. On two cores, two runs of one
- * thread each took 1/1.8 of the time of two runs of two threads one after another at 13 MFLOP a
- * step, and 1/1.5 at 0.7 GFLOP (docs/history/speed-decoding.md). A step of large matrices keeps all
- * threads busy, and then memory, caches and their bandwidth are better left to one run. */
+ * The number of parallel runs. Threads of one run wait for each other some hundred times a step,
+ * those of two runs never: so parallel runs are faster while a step is small. On two cores, two
+ * runs of one thread each took 1/1.8 of the time of two runs of two threads one after another at 13
+ * MFLOP a step, and 1/1.5 at 0.7 GFLOP (docs/history/speed-decoding.md). A step of large matrices
+ * keeps all threads busy, and then memory, caches and their bandwidth are better left to one run.
+ */
 #include "compare/jobs.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ int oa_jobs_that_fit(double need, double memory)
     return (int)fmax(1, fmin(1e6, floor(part_of_memory * memory / need)));
 }
 
-/* A run of the same options but for the seed comes before this one. */
+/* Does a run of the same options but for the seed come before this one? */
 static bool planned_before(const struct oa_run_batch *b, long number)
 {
     struct oa_options x = b->specs[number].options;

@@ -89,7 +89,7 @@ static enum oa_error hand_out_next(struct worker *w)
 
 /* ---- status messages ---- */
 
-/* The result is in the folder, or will be seen there in a moment. */
+/* The result is in the folder, or will appear there: other hosts' files may be seen late. */
 static enum oa_error read_remote_result(struct worker *w)
 {
     struct jobs *j = w->jobs;
@@ -160,8 +160,7 @@ static enum oa_error poll_rank(struct worker *w)
     return w->spec || w->gone ? OA_OK : hand_out_next(w);
 }
 
-/* After a timeout the ranks are neither heard nor told anything any more: they end with this one.
- */
+/* After a timeout there are no more messages to or from the ranks: they end with this one. */
 static bool leave_lost_ranks(struct jobs *j)
 {
     pthread_mutex_lock(&j->lock);
@@ -173,7 +172,7 @@ static bool leave_lost_ranks(struct jobs *j)
     return lost;
 }
 
-/* After a failure the remaining ranks, which were told to stop, are heard to their end. */
+/* After a failure it waits until the remaining ranks, which were told to stop, have ended. */
 enum oa_error oa_ranks_poll(struct jobs *j)
 {
     struct oa_rank_status s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether numbers that were read can be those of a run: what follows from the options and from each
- * other is computed again, the rest must be in its range. */
+ * Checks numbers of a run that were read from a file: those that follow from the options or from
+ * other numbers are computed again, the others must be in their range. */
 #include "compare/run_result.h"
 
 #include "train/average.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measuring speeds: a slot is a short training without a folder, so what is timed is the very step
- * of the runs (batch, forward, backward, update), after a first one that fills caches and makes
- * primitives. Every slot opens the model anew: only one is in memory at a time, and the luck of
- * where its arrays are differs from slot to slot. */
+ * Measuring speeds: a slot is a short training without a folder, so the timed step is that of the
+ * runs (batch, forward, backward, update), after a first one that fills caches and makes
+ * primitives. Every slot opens the model anew: only one is in memory at a time, and effects of the
+ * addresses of its arrays differ from slot to slot. */
 #include "compare/speed.h"
 
 #include "base/checksum.h"
@@ -39,15 +39,6 @@ static double mean_step_in_runs(const struct oa_entry *e, int seeds)
             n++;
         }
     return n ? sum / n : (double)NAN;
-}
-
-static double training_seconds(const struct oa_comparison *k)
-{
-    double sum = 0;
-    for (int i = 0; i < k->count; i++)
-        for (int s = 0; s < k->seeds; s++)
-            sum += k->entries[i].runs[s].seconds;
-    return sum;
 }
 
 /* ---- a slot ---- */
@@ -230,11 +221,14 @@ static enum oa_error read_speeds(struct comparison_session *t, bool *found)
     return e;
 }
 
-/* ---- both ---- */
+/* ---- measuring, or reading ---- */
 
 static enum oa_error measure_speeds(struct comparison_session *t)
 {
-    double training = training_seconds(t->out);
+    double training = 0; /* seconds of all runs */
+    for (int i = 0; i < t->out->count; i++)
+        for (int s = 0; s < t->out->seeds; s++)
+            training += t->out->entries[i].runs[s].seconds;
     struct speed_rounds m = {
         .t = t, .began = oa_clock(), .budget = share_of_time * training, .training = training
     };

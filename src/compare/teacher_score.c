@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The run that all attentions of a comparison start from, before any training: what the share of
- * the teacher that they retain is measured by. */
+ * The score of the run that all attentions of a comparison start from, before any training, of
+ * which the report gives the share that each attention retains. */
 #include "compare/comparison_session.h"
 #include "compare/initial_runs.h"
 #include "model/pretrained.h"
@@ -24,7 +24,7 @@ static enum oa_error teacher_options(const struct comparison_session *t, struct 
     return oa_options_set(t->c, o, "model.attention", theirs.model_attention);
 }
 
-/* Whether the run has every tensor of that model. */
+/* *all: has the run every tensor of that model? */
 static enum oa_error teacher_fits(const struct comparison_session *t, const struct oa_options *o,
                                   bool *all)
 {

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A loss is above 0. Other measures are percentages, or scores of 100 at most; what is not above 0
- * is no better than chance. */
+/* A loss is above 0. Other measures are percentages, or scores of 100 at most; a score of 0 or
+ * below is no better than chance. */
 static enum oa_error check_bounds(oa_context *c, const char *given, const struct oa_measure *m,
                                   double value)
 {
     if (value > 0 && (!m->higher || value <= 100))
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "compare.threshold = \"%s\": %s of %s is %s; give a value %s",
-                   given, "a threshold", m->name, value > 0 ? "above 100" : "not above 0",
+    return oa_fail(c, OA_ARGUMENT,
+                   "compare.threshold = \"%s\": a threshold of %s is %s; give a value %s", given,
+                   m->name, value > 0 ? "above 100" : "not above 0",
                    m->higher ? "above 0 and up to 100" : "above 0");
 }
 

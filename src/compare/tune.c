@@ -126,13 +126,6 @@ struct trials {
     int count;
 };
 
-static void free_trials(struct trials *all)
-{
-    oa_free(all->specs);
-    oa_free(all->runs);
-    oa_free(all->titles);
-}
-
 static int count_absent(const struct comparison_session *t, const struct wanted_tuning *w)
 {
     const struct oa_tuned *u = oa_tuned_of(t->out, w->entry, w->number);
@@ -206,7 +199,9 @@ static enum oa_error make_trials(struct comparison_session *t, const struct want
     enum oa_error e = list_trials(t, wanted, tunings, &all);
     if (e == OA_OK)
         e = oa_comparison_train(t, all.specs, all.count, &here, trial_ended, &all);
-    free_trials(&all);
+    oa_free(all.specs);
+    oa_free(all.runs);
+    oa_free(all.titles);
     return e;
 }
 
