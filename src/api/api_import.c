@@ -15,16 +15,11 @@ static void add_changed_options(const struct oa_options *o, const char *section,
     int named = 0;
     oa_options_default(&defaults);
     for (int i = 0; (option = oa_option_at(i)); i++) {
-        struct oa_text value, usual;
-        oa_text_init(&value, out->context);
-        oa_text_init(&usual, out->context);
-        if (strncmp(option->key, section, n) == 0 &&
-            oa_options_get(out->context, o, option->key, &value) == OA_OK &&
-            oa_options_get(out->context, &defaults, option->key, &usual) == OA_OK && value.s &&
-            strcmp(value.s, usual.s ? usual.s : "") != 0)
-            oa_text_printf(out, "%s%s=%s", named++ ? ", " : "", option->key + n, value.s);
-        oa_text_free(&value);
-        oa_text_free(&usual);
+        struct oa_option_pair value;
+        oa_option_pair_open(out->context, o, &defaults, option->key, &value);
+        if (strncmp(option->key, section, n) == 0 && value.differ)
+            oa_text_printf(out, "%s%s=%s", named++ ? ", " : "", option->key + n, value.a);
+        oa_option_pair_close(&value);
     }
 }
 

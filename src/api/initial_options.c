@@ -62,18 +62,13 @@ static bool applies_here(const struct initial_options *t, const char *section, c
 static enum oa_error take_initial_option(struct initial_options *t, int number, const char *key)
 {
     oa_context *c = t->in->context;
-    struct oa_text theirs, ours;
-    oa_text_init(&theirs, c);
-    oa_text_init(&ours, c);
-    oa_options_get(c, &t->from, key, &theirs);
-    oa_options_get(c, &t->out->options, key, &ours);
-    const char *value = theirs.s ? theirs.s : "";
-    if (strcmp(value, ours.s ? ours.s : "") != 0)
-        oa_text_printf(&t->taken, "%s%s %s", t->taken.length ? ", " : "", key, value);
-    enum oa_error e = oa_options_set(c, &t->out->options, key, value);
+    struct oa_option_pair value;
+    oa_option_pair_open(c, &t->from, &t->out->options, key, &value);
+    if (value.differ)
+        oa_text_printf(&t->taken, "%s%s %s", t->taken.length ? ", " : "", key, value.a);
+    enum oa_error e = oa_options_set(c, &t->out->options, key, value.a);
     t->out->given.option[number] = true;
-    oa_text_free(&theirs);
-    oa_text_free(&ours);
+    oa_option_pair_close(&value);
     return e;
 }
 

@@ -455,6 +455,16 @@ enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *ke
 /* Appends the value as text; by a former key, in the words it had then. */
 enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key,
                              struct oa_text *value);
+/* The values of an option in two sets of options, as text: "" for an unknown key or without memory.
+ * Close it. */
+struct oa_option_pair {
+    struct oa_text text[2];
+    const char *a, *b;
+    bool differ;
+};
+void oa_option_pair_open(oa_context *c, const struct oa_options *a, const struct oa_options *b,
+                         const char *key, struct oa_option_pair *out);
+void oa_option_pair_close(struct oa_option_pair *p);
 /* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file
  * and line. The section OA_CLAIM_SECTION, which is no option's, is passed over. given: those in the
  * file are marked in it; may be NULL. A file with that section is an experiment, whose options are

@@ -335,6 +335,24 @@ static struct oa_choice_word former_word(const struct oa_options *o, const struc
     return choice_word(r->former_words, *value);
 }
 
+void oa_option_pair_open(oa_context *c, const struct oa_options *a, const struct oa_options *b,
+                         const char *key, struct oa_option_pair *out)
+{
+    oa_text_init(&out->text[0], c);
+    oa_text_init(&out->text[1], c);
+    oa_options_get(c, a, key, &out->text[0]);
+    oa_options_get(c, b, key, &out->text[1]);
+    out->a = out->text[0].s ? out->text[0].s : "";
+    out->b = out->text[1].s ? out->text[1].s : "";
+    out->differ = out->text[0].s && out->text[1].s && strcmp(out->a, out->b) != 0;
+}
+
+void oa_option_pair_close(struct oa_option_pair *p)
+{
+    oa_text_free(&p->text[0]);
+    oa_text_free(&p->text[1]);
+}
+
 enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key,
                              struct oa_text *value)
 {

@@ -30,16 +30,12 @@ static enum oa_error check_untuned(const struct comparison_session *t)
 static void log_overridden(const struct comparison_session *t, const char *key)
 {
     struct oa_options plain;
-    struct oa_text given, usual;
+    struct oa_option_pair value;
     oa_options_default(&plain);
-    oa_text_init(&given, t->c);
-    oa_text_init(&usual, t->c);
-    oa_options_get(t->c, t->r->options, key, &given);
-    oa_options_get(t->c, &plain, key, &usual);
-    if (given.s && usual.s && strcmp(given.s, usual.s) != 0)
-        oa_log(t->c, 0, "%s = %s is ignored: overridden by compare.tune", key, given.s);
-    oa_text_free(&given);
-    oa_text_free(&usual);
+    oa_option_pair_open(t->c, t->r->options, &plain, key, &value);
+    if (value.differ)
+        oa_log(t->c, 0, "%s = %s is ignored: overridden by compare.tune", key, value.a);
+    oa_option_pair_close(&value);
 }
 
 /* A comparison that was begun before there were compare.tune_per and tune_extend goes on as it

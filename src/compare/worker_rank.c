@@ -90,15 +90,10 @@ static void report_progress(void *argument, double done)
 static bool same_option_text(oa_context *c, const char *key, const struct oa_options *a,
                              const struct oa_options *b)
 {
-    struct oa_text x, y;
-    oa_text_init(&x, c);
-    oa_text_init(&y, c);
-    oa_options_get(c, a, key, &x);
-    oa_options_get(c, b, key, &y);
-    bool same = strcmp(x.s ? x.s : "", y.s ? y.s : "") == 0;
-    oa_text_free(&x);
-    oa_text_free(&y);
-    return same;
+    struct oa_option_pair value;
+    oa_option_pair_open(c, a, b, key, &value);
+    oa_option_pair_close(&value);
+    return !value.differ;
 }
 
 /* All options that decide which data are read, but train.init: all runs of a comparison that it

@@ -34,15 +34,11 @@ static json_t *options_json(oa_context *c, const struct oa_options *o)
     plain.compare_seeds = 3; /* its default when declarations began to leave it out */
     for (int i = 0; (row = oa_option_at(i)); i++) {
         const char *key = oa_option_stored_key(row);
-        struct oa_text value, usual;
-        oa_text_init(&value, c);
-        oa_text_init(&usual, c);
-        oa_options_get(c, o, key, &value);
-        oa_options_get(c, &plain, key, &usual);
-        if (!oa_declared_free(key) && value.s && usual.s && strcmp(value.s, usual.s) != 0)
-            json_object_set_new(out, key, json_string(value.s));
-        oa_text_free(&value);
-        oa_text_free(&usual);
+        struct oa_option_pair value;
+        oa_option_pair_open(c, o, &plain, key, &value);
+        if (!oa_declared_free(key) && value.differ)
+            json_object_set_new(out, key, json_string(value.a));
+        oa_option_pair_close(&value);
     }
     return out;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATTERN "average-%09ld.safetensors"
 #define VERSION "1"
+static const char prefix[] = "average";
 
 /* ---- options ---- */
 
@@ -60,23 +60,6 @@ int oa_average_count(const struct oa_options *o, long end)
 
 /* ---- files ---- */
 
-static enum oa_error average_path(oa_context *c, char out[OA_PATH], const char *folder, long step)
-{
-    char name[64];
-    snprintf(name, sizeof name, PATTERN, step);
-    return oa_path(c, out, folder, name);
-}
-
-static struct oa_array weights_array(const struct oa_model *m, const struct oa_view *v)
-{
-    return (struct oa_array){ .name = (char *)(uintptr_t) "values",
-                              .type = m->device->numbers.real,
-                              .dims = 1,
-                              .dim = { m->store.updated },
-                              .data = v->host,
-                              .bytes = v->bytes };
-}
-
 static void view_weights(struct oa_view *v, const struct oa_model *m, unsigned use)
 {
     oa_view_open(v, m->device, m->store.values,
@@ -89,9 +72,14 @@ static enum oa_error save_weights(const struct oa_model *m, long step, const cha
     struct oa_view v;
     snprintf(number, sizeof number, "%ld", step);
     const char *metadata[] = { "orthant.average", VERSION, "step", number, NULL };
-    OA_TRY(average_path(m->context, path, folder, step));
+    OA_TRY(oa_step_file_path(m->context, path, folder, prefix, step));
     view_weights(&v, m, OA_VIEW_READ);
-    struct oa_array a = weights_array(m, &v);
+    struct oa_array a = { .name = (char *)(uintptr_t) "values",
+                          .type = m->device->numbers.real,
+                          .dims = 1,
+                          .dim = { m->store.updated },
+                          .data = v.host,
+                          .bytes = v.bytes };
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
         e = oa_tensors_write_checksummed(m->context, path, &a, 1, metadata);
@@ -104,7 +92,7 @@ static enum oa_error open_weights(oa_context *c, const char *folder, long step,
                                   struct oa_tensors **out)
 {
     char path[OA_PATH];
-    OA_TRY(average_path(c, path, folder, step));
+    OA_TRY(oa_step_file_path(c, path, folder, prefix, step));
     if (!oa_file_exists(path))
         return oa_fail(
             c, OA_ARGUMENT,
@@ -124,26 +112,18 @@ static enum oa_error open_weights(oa_context *c, const char *folder, long step,
         step);
 }
 
-/* ends: steps that the run may go on from. */
-static bool mean_needs(const struct oa_options *o, long step, const long *ends, int count)
-{
-    bool is = false;
-    for (int i = 0; i < count; i++)
-        is = is || (step % o->train_eval_every == 0 && in_average_window(o, step, ends[i]));
-    return is;
-}
-
+/* Removes weights that no mean needs; ends [count]: steps from which the run may be resumed. */
 static void remove_unneeded(oa_context *c, const char *folder, const struct oa_options *o,
                             const long *ends, int count)
 {
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
-        char same[64], path[OA_PATH];
-        long step;
-        if (sscanf(e->d_name, PATTERN, &step) != 1 || mean_needs(o, step, ends, count))
-            continue;
-        snprintf(same, sizeof same, PATTERN, step);
-        if (strcmp(same, e->d_name) == 0 && average_path(c, path, folder, step) == OA_OK)
+        char path[OA_PATH];
+        long step = oa_step_file_step(prefix, e->d_name);
+        bool needed = step < 0;
+        for (int i = 0; i < count && !needed; i++)
+            needed = step % o->train_eval_every == 0 && in_average_window(o, step, ends[i]);
+        if (!needed && oa_step_file_path(c, path, folder, prefix, step) == OA_OK)
             unlink(path);
     }
     if (d)
@@ -207,17 +187,6 @@ static enum oa_error add_saved_weights(const struct oa_model *m, const char *fol
                           "the weights of step %ld in %s are of another model", step, folder);
 }
 
-/* Adds the weights as they are, and puts the mean in their place. */
-static void store_mean(struct oa_model *m, double *sum, int count)
-{
-    struct oa_view v;
-    view_weights(&v, m, OA_VIEW_READ | OA_VIEW_WRITE);
-    for (long i = 0; v.host && i < m->store.updated; i++)
-        oa_real_set(m->device, v.host, i, (sum[i] + oa_real_get(m->device, v.host, i)) / count);
-    oa_view_close(&v);
-    oa_store_refresh(&m->store);
-}
-
 enum oa_error oa_average_take(struct oa_model *m, long end, const char *folder, int *count)
 {
     const struct oa_options *o = &m->options;
@@ -226,8 +195,15 @@ enum oa_error oa_average_take(struct oa_model *m, long end, const char *folder, 
     *count = oa_average_count(o, end);
     for (long s = first_averaged_step(o, end); e == OA_OK && s < end; s += o->train_eval_every)
         e = add_saved_weights(m, folder, s, sum);
-    if (e == OA_OK)
-        store_mean(m, sum, *count);
+    if (e == OA_OK) { /* the weights as they are now are the last ones of the mean */
+        struct oa_view v;
+        view_weights(&v, m, OA_VIEW_READ | OA_VIEW_WRITE);
+        for (long i = 0; v.host && i < m->store.updated; i++)
+            oa_real_set(m->device, v.host, i,
+                        (sum[i] + oa_real_get(m->device, v.host, i)) / *count);
+        oa_view_close(&v);
+        oa_store_refresh(&m->store);
+    }
     oa_free(sum);
     return e == OA_OK ? oa_status(m->context) : e;
 }

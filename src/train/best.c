@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATTERN "best-%09ld.safetensors"
+static const char prefix[] = "best";
 
 /* ---- options ---- */
 
@@ -44,13 +44,6 @@ enum oa_error oa_best_check(oa_context *c, const struct oa_options *o, bool vali
     return OA_OK;
 }
 
-static enum oa_error best_path(oa_context *c, char out[OA_PATH], const char *folder, long step)
-{
-    char name[64];
-    snprintf(name, sizeof name, PATTERN, step);
-    return oa_path(c, out, folder, name);
-}
-
 enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o,
                              const struct oa_options *before, const struct oa_best *best,
                              const char *folder)
@@ -70,7 +63,7 @@ enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o,
                        folder, before->compare_metric, o->compare_metric);
     if (!o->train_keep_best || best->step == 0)
         return OA_OK;
-    OA_TRY(best_path(c, path, folder, best->step));
+    OA_TRY(oa_step_file_path(c, path, folder, prefix, best->step));
     if (oa_file_exists(path))
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
@@ -101,7 +94,7 @@ bool oa_best_over(const struct oa_best *best, const struct oa_options *o)
 static void remove_best_of_step(oa_context *c, const char *folder, long step)
 {
     char path[OA_PATH];
-    if (best_path(c, path, folder, step) == OA_OK)
+    if (oa_step_file_path(c, path, folder, prefix, step) == OA_OK)
         unlink(path);
 }
 
@@ -110,7 +103,7 @@ enum oa_error oa_best_save(const struct oa_best_files *f, const struct oa_model 
                            const struct oa_tokenizer *tok, const struct oa_best *best, long before)
 {
     char path[OA_PATH];
-    OA_TRY(best_path(m->context, path, f->folder, best->step));
+    OA_TRY(oa_step_file_path(m->context, path, f->folder, prefix, best->step));
     OA_TRY(oa_model_save(m, tok, path, m->options.train_save_frozen));
     if (before > 0 && before != f->saved && before != best->step)
         remove_best_of_step(m->context, f->folder, before);
@@ -122,7 +115,7 @@ enum oa_error oa_best_open(const struct oa_best_files *f, const struct oa_model 
                            struct oa_model **out)
 {
     char path[OA_PATH];
-    OA_TRY(best_path(like->context, path, f->folder, best->step));
+    OA_TRY(oa_step_file_path(like->context, path, f->folder, prefix, best->step));
     return oa_model_open_saved(like->device, path, &like->options, &like->form, tok, out);
 }
 
@@ -130,12 +123,8 @@ static void remove_other_bests(oa_context *c, const char *folder, long one, long
 {
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
-        char same[64];
-        long step;
-        if (sscanf(e->d_name, PATTERN, &step) != 1 || step == one || step == other)
-            continue;
-        snprintf(same, sizeof same, PATTERN, step);
-        if (strcmp(same, e->d_name) == 0)
+        long step = oa_step_file_step(prefix, e->d_name);
+        if (step >= 0 && step != one && step != other)
             remove_best_of_step(c, folder, step);
     }
     if (d)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where training diverged. A step is a function of the weights, and these have not moved since:
- * its micro-batches are run again, operation by operation, until one makes a number that is not
- * finite; first forward, then backward. */
+ * Finds the first operation of a diverged training step. A step is a function of the weights, which
+ * have not changed since: its micro-batches are run again, operation by operation, until one makes
+ * a number that is not finite; first forward, then backward. */
 #include "train/divergence.h"
 #include "train/train.h"
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Advice after a training diverged, as far as the options leave it open: clipping, a longer
+ * Advice after a training diverged, of what the options do not have yet: clipping, a longer
  * warm-up, another update rule than SGD, more precision than bf16. */
 #include "train/train.h"
 
 enum { MOST = 6 };
-
-/* Without a warm-up AdamW's first steps have their full length, whatever the gradient. */
-static bool short_warmup(const struct oa_options *o)
-{
-    return o->train_warmup < 100 && o->train_warmup < o->train_steps / 10 + 1;
-}
 
 const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE])
 {
@@ -18,7 +12,8 @@ const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE]
     snprintf(advice[n++], sizeof *advice, "lower train.lr (it is %s)", oa_real_text(o->train_lr).s);
     if (o->train_clip == 0)
         snprintf(advice[n++], sizeof *advice, "clip the gradients (train.clip is 0)");
-    if (short_warmup(o))
+    /* after a short warm-up AdamW's first steps have their full length, whatever the gradient */
+    if (o->train_warmup < 100 && o->train_warmup < o->train_steps / 10 + 1)
         snprintf(advice[n++], sizeof *advice, "raise train.warmup (it is %ld)", o->train_warmup);
     if (o->train_optimizer == OA_OPTIMIZER_SGD)
         snprintf(advice[n++], sizeof *advice, "use another train.optimizer than sgd");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Validation: the loss on every target of a side, of a text every token but the first, each
- * predicted once from at most `context` tokens before it; and the measures of the task. Ranks share
- * out the batches of the loss. */
+ * Validation: the loss on every target of a side (of a text every token but the first), each
+ * predicted once from at most `context` tokens before it; and the measures of the task. The batches
+ * of the loss are divided among the ranks. */
 #include "train/row_losses.h"
 
 #include "base/concurrent.h"
@@ -63,21 +63,15 @@ static enum oa_error evaluate_round(struct evaluating *k, long first)
     return exchange_losses(k, &mine);
 }
 
-/* In the order of the batches, whichever rank evaluated them. */
-static double sum_round_losses(const struct evaluating *k, long first, double sum)
-{
-    for (long i = 0; i < ROUND * k->size && first + i < k->e->cover.batches; i++)
-        sum += k->all[i % k->size].loss[i / k->size];
-    return sum;
-}
-
 static enum oa_error evaluate_loss(struct evaluating *k, double *sum, bool *whole)
 {
     oa_context *c = k->e->model->context;
     *sum = 0;
     for (long i = 0; i < k->e->cover.batches && !oa_stop_requested(c); i += ROUND * k->size) {
         OA_TRY(evaluate_round(k, i));
-        *sum = sum_round_losses(k, i, *sum);
+        /* in the order of the batches, whichever rank evaluated them */
+        for (long b = 0; b < ROUND * k->size && i + b < k->e->cover.batches; b++)
+            *sum += k->all[b % k->size].loss[b / k->size];
     }
     *whole = oa_stop_requested(c) == 0;
     return oa_status(c);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scalars for TensorBoard: one event file a run. It is a list of records,
+ * Scalars for TensorBoard: one event file a run. It is a list of little-endian records,
  *
  *     length (8 bytes) | masked CRC-32C of these (4) | data | masked CRC-32C of the data (4)
- * little-endian
  *
- * whose data are protocol buffers: Event { double wall_time = 1; int64 step = 2; string
- * file_version = 3; Summary summary = 5 }, Summary { repeated Value value = 1 }, Value { string tag
- * = 1; float simple_value = 2 }. The first holds the version. A resumed run first
- * cuts away what is newer than its checkpoint. */
+ * whose data are protocol buffers:
+ *
+ *     Event { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5 }
+ *     Summary { repeated Value value = 1 }
+ *     Value { string tag = 1; float simple_value = 2 }
+ *
+ * The first has the version. A resumed run first removes records newer than its checkpoint. */
 #include "base/crc32c.h"
 #include "base/little_endian.h"
 #include "train/train.h"
@@ -58,14 +60,6 @@ static void put_bytes(struct bytes *b, int field, const void *data, size_t count
     put_raw(b, data, count);
 }
 
-static void put_float(struct bytes *b, int field, float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    put_key(b, field, FIXED32);
-    put_little(b, bits, sizeof bits);
-}
-
 static void put_double(struct bytes *b, int field, double x)
 {
     uint64_t bits;
@@ -91,10 +85,14 @@ static void put_scalar(struct bytes *summary, const char *tag, double x)
 {
     uint8_t room[64];
     struct bytes value = { room, 0 };
+    float single = (float)x;
+    uint32_t bits;
     if (!isfinite(x))
         return;
+    memcpy(&bits, &single, sizeof bits);
     put_bytes(&value, 1, tag, strlen(tag));
-    put_float(&value, 2, (float)x);
+    put_key(&value, 2, FIXED32);
+    put_little(&value, bits, sizeof bits);
     put_bytes(summary, 1, value.at, value.count);
 }
 

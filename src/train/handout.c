@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A parameter's place in the flat array, and the buckets that it lies in. */
+/* The elements of a parameter in the flat array, and the buckets that they are in. */
 struct oa_stretch {
     long first, end;
     int bucket, buckets;
 };
 
-/* ---- what a pass touches ---- */
+/* ---- accesses of a pass ---- */
 
 static int compare_end(const void *key, const void *stretch)
 {
@@ -19,24 +19,21 @@ static int compare_end(const void *key, const void *stretch)
     return element < s->first ? -1 : element >= s->end;
 }
 
-static void note_touched(struct oa_handout *o, int bucket)
-{
-    o->seen[bucket] = o->node;
-    if (o->handing && o->last[bucket] < o->node)
-        oa_fail(o->store->context, OA_INTERNAL,
-                "gradient bucket %d changed after it was sent to other ranks: this is a fault of "
-                "the program, please report it",
-                bucket);
-}
-
 static void note_access(void *argument, size_t offset)
 {
     struct oa_handout *o = argument;
     long element = (long)(offset / o->store->device->numbers.real_size);
     const struct oa_stretch *s =
         bsearch(&element, o->parameter, (size_t)o->count, sizeof *s, compare_end);
-    for (int i = 0; s && i < s->buckets; i++)
-        note_touched(o, s->bucket + i);
+    for (int i = 0; s && i < s->buckets; i++) {
+        int bucket = s->bucket + i;
+        o->seen[bucket] = o->node;
+        if (o->handing && o->last[bucket] < o->node)
+            oa_fail(o->store->context, OA_INTERNAL,
+                    "gradient bucket %d changed after it was sent to other ranks: this is a fault "
+                    "of the program, please report it",
+                    bucket);
+    }
 }
 
 /* ---- a pass ---- */

@@ -47,7 +47,7 @@ void oa_initial_close(struct oa_initial *i)
     *i = (struct oa_initial){ 0 };
 }
 
-/* ---- its own folder ---- */
+/* ---- the folder of the new run ---- */
 
 enum oa_error oa_initial_check(oa_context *c, const struct oa_options *o, const char *folder)
 {
@@ -91,17 +91,6 @@ static void add_fit_group(const struct oa_transfer *t, enum oa_fit fit, const ch
     oa_text_printf(out, " (%s)", oa_fit_reason(fit));
 }
 
-static void add_row_parts(const struct oa_transfer *t, struct oa_text *out)
-{
-    for (int i = 0; i < t->count; i++)
-        if (t->item[i].fit == OA_FIT_ROWS)
-            oa_text_printf(out, ", of %s %ld of %ld rows", t->item[i].to->name, t->item[i].rows,
-                           t->item[i].to->dim[0]);
-        else if (t->item[i].fit == OA_FIT_HEADS && t->item[i].rows < oa_fitting_parts(&t->item[i]))
-            oa_text_printf(out, ", of %s %ld of %ld heads", t->item[i].to->name, t->item[i].rows,
-                           oa_fitting_parts(&t->item[i]));
-}
-
 static void log_transfer(const struct oa_transfer *t, const char *who)
 {
     struct oa_text text;
@@ -109,7 +98,14 @@ static void log_transfer(const struct oa_transfer *t, const char *who)
     oa_text_init(&text, t->to->context);
     oa_text_printf(&text, "%s: %d of %d tensors start with the values of %s", who, t->taken,
                    t->count, t->to->options.train_init);
-    add_row_parts(t, &text);
+    for (int i = 0; i < t->count; i++) {
+        const struct oa_fitting *f = &t->item[i];
+        if (f->fit == OA_FIT_ROWS)
+            oa_text_printf(&text, ", of %s %ld of %ld rows", f->to->name, f->rows, f->to->dim[0]);
+        else if (f->fit == OA_FIT_HEADS && f->rows < oa_fitting_parts(f))
+            oa_text_printf(&text, ", of %s %ld of %ld heads", f->to->name, f->rows,
+                           oa_fitting_parts(f));
+    }
     for (enum oa_fit fit = OA_FIT_MISSING; fit < OA_FITS; fit++)
         if (count_fit(t, fit)) {
             add_fit_group(t, fit, before, &text);
@@ -120,25 +116,21 @@ static void log_transfer(const struct oa_transfer *t, const char *who)
     oa_text_free(&text);
 }
 
-/* Options that change what a tensor means and not its shape. */
+/* Options that change the function of a tensor and not its shape. */
 static void log_model_differences(const struct oa_initial *i)
 {
     static const char *const keys[] = { "model.heads", "model.position", "model.norm",
                                         "model.scale_embedding", "model.head" };
     oa_context *c = i->transfer.to->context;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        struct oa_text there, here;
-        oa_text_init(&there, c);
-        oa_text_init(&here, c);
-        oa_options_get(c, &i->from->options, keys[k], &there);
-        oa_options_get(c, &i->transfer.to->options, keys[k], &here);
-        if (there.s && here.s && strcmp(there.s, here.s) != 0)
+        struct oa_option_pair value;
+        oa_option_pair_open(c, &i->from->options, &i->transfer.to->options, keys[k], &value);
+        if (value.differ)
             oa_log(c, 0,
                    "%s was trained with %s = %s, but it is %s here: the values were learned for "
                    "another model",
-                   i->transfer.to->options.train_init, keys[k], there.s, here.s);
-        oa_text_free(&there);
-        oa_text_free(&here);
+                   i->transfer.to->options.train_init, keys[k], value.a, value.b);
+        oa_option_pair_close(&value);
     }
 }
 

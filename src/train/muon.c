@@ -91,20 +91,6 @@ static void newton_schulz_step(const struct orthogonalisation *k)
     combine_product(k, m * n, quintic[0], k->x, 1, k->x);
 }
 
-static double momentum_at(const struct oa_options *o, long step)
-{
-    double share = fmin(1, (double)(step - 1) / fmax(1, (double)o->train_muon_warmup));
-    return o->train_muon_warmup ? (1 - share) * FIRST_MOMENTUM + share * o->train_muon_momentum
-                                : o->train_muon_momentum;
-}
-
-static double shape_factor(const struct oa_options *o, long rows, long cols)
-{
-    if (o->train_muon_scale == OA_MUON_SCALE_MATCH_RMS)
-        return 0.2 * sqrt((double)oa_max(rows, cols));
-    return sqrt(fmax(1, (double)rows / (double)cols));
-}
-
 static bool take_matrices(struct oa_arena *a, struct orthogonalisation *k)
 {
     const struct oa_numbers *types = &k->d->numbers;
@@ -122,7 +108,12 @@ void oa_muon_update(struct oa_store *s, const struct oa_options *o, const struct
 {
     struct oa_device *d = s->device;
     struct orthogonalisation k = { .d = d, .rows = p->dim[0], .cols = p->dim[1] };
-    double mu = momentum_at(o, step);
+    double warm = fmin(1, (double)(step - 1) / fmax(1, (double)o->train_muon_warmup));
+    double mu = o->train_muon_warmup ? (1 - warm) * FIRST_MOMENTUM + warm * o->train_muon_momentum
+                                     : o->train_muon_momentum;
+    double factor = o->train_muon_scale == OA_MUON_SCALE_MATCH_RMS
+                        ? 0.2 * sqrt((double)oa_max(k.rows, k.cols))
+                        : sqrt(fmax(1, (double)k.rows / (double)k.cols));
     size_t mark = oa_arena_mark(&s->work);
     k.rounds = o->train_muon_rounding == OA_MUON_ROUNDING_BF16 && d->numbers.act != OA_BF16;
     k.side = oa_min(k.rows, k.cols);
@@ -134,7 +125,7 @@ void oa_muon_update(struct oa_store *s, const struct oa_options *o, const struct
         for (int i = 0; i < ITERATIONS; i++)
             newton_schulz_step(&k);
         d->ops->real_from_act(d, p->count, k.x, k.real);
-        d->ops->axpby(d, p->count, -lr * shape_factor(o, k.rows, k.cols), k.real,
+        d->ops->axpby(d, p->count, -lr * factor, k.real,
                       1 - lr * (p->decay ? o->train_weight_decay : 0), p->value);
     }
     oa_arena_release(&s->work, mark);

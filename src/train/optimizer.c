@@ -47,8 +47,8 @@ enum oa_error oa_optimizer_check(oa_context *c, const struct oa_options *o)
     if (o->train_optimizer != OA_OPTIMIZER_MUON || o->train_lr > 0)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
-                   "train.lr = 0 with train.optimizer muon: train.lr is the rate of what adamw "
-                   "updates, and the schedule is a fraction of it; give a rate above 0");
+                   "train.lr = 0 with train.optimizer muon: train.lr is the rate of tensors that "
+                   "adamw updates, and the schedule is a fraction of it; give a rate above 0");
 }
 
 struct update {
@@ -128,7 +128,7 @@ static void update_shards(const struct update *u, stretch_rule *rule)
         update_shard(u, rule, &u->sum->shard[i]);
 }
 
-/* Its first element in the flat arrays. */
+/* Index of its first element in the flat arrays. */
 static long parameter_offset(const struct oa_store *s, const struct oa_parameter *p)
 {
     return (long)(((char *)p->value - (char *)s->values) / (long)s->device->numbers.real_size);

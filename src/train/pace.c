@@ -11,17 +11,12 @@
 
 /* ---- levels and steps ---- */
 
-static int level_of(const struct oa_pace *p, long step)
+static double level_share(const struct oa_pace *p, long step)
 {
     int level = 0;
     while (level + 1 < p->levels && p->began[level + 1] <= step)
         level++;
-    return level;
-}
-
-static double level_share(const struct oa_pace *p, long step)
-{
-    return (double)level_of(p, step) / (OA_PACE_LEVELS - 1);
+    return (double)level / (OA_PACE_LEVELS - 1);
 }
 
 void oa_pace_advance(struct oa_pace *p, long step, double used)
@@ -150,8 +145,8 @@ enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_
     return OA_OK;
 }
 
-/* Levels that are parts of `before` become parts of p->budget: each begins where the time of its
- * beginning was over. */
+/* Levels, which are fractions of the budget `before`, become fractions of p->budget: a new level
+ * begins with the old one in which its time begins. */
 static void change_pace_budget(struct oa_pace *p, double before, long step)
 {
     int levels = 0, old;

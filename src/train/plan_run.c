@@ -74,7 +74,7 @@ static void count_planned_step(struct oa_model *m, const struct oa_options *o,
     oa_tree_traffic(sum, &out->traffic);
 }
 
-/* What the first of so many ranks does; the others do as much. */
+/* The plan of the first of `ranks` ranks; the others do as much. */
 static enum oa_error plan_on_device(struct oa_device *d, const struct oa_options *o,
                                     const struct oa_model_form *form,
                                     const struct oa_step_shape *shape, long ranks,

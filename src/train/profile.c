@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps on the real device for their time, and the same steps on the plan device for their counts.
- */
+ * Runs steps on the real device for their times, and on the plan device for their counts. */
 #include "statistics/statistics.h"
 #include "train/step_side.h"
 
@@ -61,11 +60,6 @@ static enum oa_error time_profile_step(struct profiling *p, long number, bool me
     return oa_status(p->context);
 }
 
-static bool wants_profiled_step(const struct profiling *p, double used)
-{
-    return p->steps < LEAST_STEPS || (p->steps < MOST_STEPS && used < enough);
-}
-
 static enum oa_error profile_steps(struct profiling *p)
 {
     struct oa_bar bar;
@@ -75,7 +69,7 @@ static enum oa_error profile_steps(struct profiling *p)
         OA_TRY(time_profile_step(p, i + 1, false));
         oa_device_settle(p->real.device);
     }
-    while (wants_profiled_step(p, used)) {
+    while (p->steps < LEAST_STEPS || (p->steps < MOST_STEPS && used < enough)) {
         OA_TRY(time_profile_step(p, WARM_UP + 1 + p->steps, true));
         used += p->step[p->steps - 1];
         oa_bar_log(&bar, p->steps, p->steps < LEAST_STEPS ? LEAST_STEPS : p->steps + 1);
@@ -84,23 +78,6 @@ static enum oa_error profile_steps(struct profiling *p)
 }
 
 /* ---- the result ---- */
-
-static bool same_place(const struct oa_metered *a, const struct oa_metered *b)
-{
-    return a->op == b->op && a->stack == b->stack && a->place == b->place &&
-           a->backward == b->backward;
-}
-
-/* Copies what the plan device counted for the row of the real device. */
-static void copy_plan_counts(const struct oa_meter *plan, struct oa_metered *row)
-{
-    for (int i = 0; i < plan->rows; i++)
-        if (same_place(&plan->row[i], row)) {
-            row->flops = plan->row[i].flops;
-            row->computed = plan->row[i].computed;
-            row->bytes = plan->row[i].bytes;
-        }
-}
 
 static enum oa_error fill_profile(const struct profiling *p, struct oa_profile *out)
 {
@@ -117,7 +94,15 @@ static enum oa_error fill_profile(const struct profiling *p, struct oa_profile *
         struct oa_metered *row = &out->row[i];
         *row = real->row[i];
         row->seconds = oa_median_of(p->sample[i], p->steps).value;
-        copy_plan_counts(&p->plan.meter, row);
+        for (int k = 0; k < p->plan.meter.rows; k++) { /* counts of the plan device */
+            const struct oa_metered *counted = &p->plan.meter.row[k];
+            if (counted->op != row->op || counted->stack != row->stack ||
+                counted->place != row->place || counted->backward != row->backward)
+                continue;
+            row->flops = counted->flops;
+            row->computed = counted->computed;
+            row->bytes = counted->bytes;
+        }
         row->flops /= steps;
         row->computed /= steps;
         row->bytes /= steps;

@@ -7,17 +7,12 @@
 
 static bool differs_from_default(oa_context *c, const struct oa_options *o, const char *key)
 {
-    struct oa_options fresh;
-    struct oa_text now, before;
-    oa_options_default(&fresh);
-    oa_text_init(&now, c);
-    oa_text_init(&before, c);
-    oa_options_get(c, o, key, &now);
-    oa_options_get(c, &fresh, key, &before);
-    bool differ = now.s && before.s && strcmp(now.s, before.s) != 0;
-    oa_text_free(&now);
-    oa_text_free(&before);
-    return differ;
+    struct oa_options defaults;
+    struct oa_option_pair value;
+    oa_options_default(&defaults);
+    oa_option_pair_open(c, o, &defaults, key, &value);
+    oa_option_pair_close(&value);
+    return value.differ;
 }
 
 void oa_remarks(oa_context *c, const struct oa_options *o)

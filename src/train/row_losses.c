@@ -18,16 +18,6 @@ enum oa_error oa_row_losses_open(const struct oa_evaluation *e, struct oa_items 
     return out->rows ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error room_for_rows(struct oa_row_losses *x, oa_context *c, int rows)
-{
-    if (rows <= x->room)
-        return OA_OK;
-    oa_free(x->batch);
-    x->batch = oa_alloc(c, (size_t)rows * sizeof *x->batch);
-    x->room = x->batch ? rows : 0;
-    return x->batch ? OA_OK : OA_NO_MEMORY;
-}
-
 enum oa_error oa_row_losses_batch(struct oa_row_losses *x, const struct oa_evaluation *e, long at,
                                   const struct oa_batch *b, double *loss)
 {
@@ -36,7 +26,12 @@ enum oa_error oa_row_losses_batch(struct oa_row_losses *x, const struct oa_evalu
         *loss = oa_model_loss(e->tape, e->model, b, 1);
         return oa_status(c);
     }
-    OA_TRY(room_for_rows(x, c, b->rows));
+    if (b->rows > x->room) {
+        oa_free(x->batch);
+        x->batch = oa_alloc(c, (size_t)b->rows * sizeof *x->batch);
+        x->room = x->batch ? b->rows : 0;
+        OA_TRY(oa_status(c));
+    }
     *loss = oa_model_row_losses(e->tape, e->model, b, x->batch);
     for (int r = 0; r < b->rows; r++)
         x->rows[oa_items_row(x->items, e->batches, at, r)] = x->batch[r];

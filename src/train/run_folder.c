@@ -12,8 +12,32 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATTERN "checkpoint-%09ld.safetensors"
+static const char prefix[] = "checkpoint";
 enum { KEPT = 2, MOST = OA_CHECKPOINTS };
+
+static void print_step_file(const char *before, long step, char out[64])
+{
+    snprintf(out, 64, "%.24s-%09ld.safetensors", before, step);
+}
+
+enum oa_error oa_step_file_path(oa_context *c, char out[OA_PATH], const char *folder,
+                                const char *before, long step)
+{
+    char name[64];
+    print_step_file(before, step, name);
+    return oa_path(c, out, folder, name);
+}
+
+long oa_step_file_step(const char *before, const char *name)
+{
+    char same[64];
+    size_t n = strlen(before);
+    if (strncmp(name, before, n) != 0 || name[n] != '-')
+        return -1;
+    long step = strtol(name + n + 1, NULL, 10);
+    print_step_file(before, step, same);
+    return strcmp(same, name) == 0 ? step : -1;
+}
 
 static int compare_newest_first(const void *a, const void *b)
 {
@@ -28,12 +52,8 @@ int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECK
     if (!d && errno == ENOENT)
         return 0;
     for (struct dirent *e; d && (errno = 0, e = readdir(d)) && count < MOST;) {
-        char same[64];
-        long step;
-        if (sscanf(e->d_name, PATTERN, &step) != 1)
-            continue;
-        snprintf(same, sizeof same, PATTERN, step);
-        if (strcmp(same, e->d_name) == 0)
+        long step = oa_step_file_step(prefix, e->d_name);
+        if (step >= 0)
             steps[count++] = step;
     }
     if (errno) {
@@ -47,21 +67,13 @@ int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECK
     return count;
 }
 
-static enum oa_error checkpoint_path(oa_context *c, char out[OA_PATH], const char *folder,
-                                     long step)
-{
-    char name[64];
-    snprintf(name, sizeof name, PATTERN, step);
-    return oa_path(c, out, folder, name);
-}
-
 static void remove_old_checkpoints(oa_context *c, const char *folder, int first)
 {
     long steps[MOST];
     char path[OA_PATH];
     int count = oa_folder_checkpoints(c, folder, steps);
     for (int i = first; i < count; i++)
-        if (checkpoint_path(c, path, folder, steps[i]) == OA_OK)
+        if (oa_step_file_path(c, path, folder, prefix, steps[i]) == OA_OK)
             unlink(path);
 }
 
@@ -69,7 +81,7 @@ enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_pro
                                    const char *folder)
 {
     char path[OA_PATH];
-    OA_TRY(checkpoint_path(m->context, path, folder, p->step));
+    OA_TRY(oa_step_file_path(m->context, path, folder, prefix, p->step));
     OA_TRY(oa_checkpoint_save(m, p, path));
     remove_old_checkpoints(m->context, folder, KEPT);
     return oa_status(m->context);
@@ -79,7 +91,7 @@ enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progres
                                const char *folder, int moment, void *out)
 {
     char path[OA_PATH];
-    OA_TRY(checkpoint_path(m->context, path, folder, p->step));
+    OA_TRY(oa_step_file_path(m->context, path, folder, prefix, p->step));
     return oa_checkpoint_moment(m, path, moment, out);
 }
 
@@ -112,12 +124,6 @@ double oa_checkpoint_wait(double minutes, double cost)
     return fmax(60 * minutes, 100 * cost);
 }
 
-static double file_age(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 ? fmax(0, difftime(time(NULL), about.st_mtime)) : 0;
-}
-
 /* Tries the newest, then the one before; logs why a file is passed over. */
 enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder,
                                oa_accept *accept, void *argument, double *age)
@@ -129,10 +135,11 @@ enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const 
     if (count < 0)
         return oa_status(m->context);
     for (int i = 0; i < count; i++) {
-        OA_TRY(checkpoint_path(m->context, path, folder, steps[i]));
+        struct stat about;
+        OA_TRY(oa_step_file_path(m->context, path, folder, prefix, steps[i]));
         enum oa_error e = oa_checkpoint_load(m, p, path, accept, argument);
         if (e == OA_OK)
-            *age = file_age(path);
+            *age = stat(path, &about) == 0 ? fmax(0, difftime(time(NULL), about.st_mtime)) : 0;
         if (e == OA_OK || e == OA_ARGUMENT || e == OA_NO_MEMORY || e == OA_INTERRUPTED ||
             i + 1 == count)
             return e;

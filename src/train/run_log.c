@@ -52,39 +52,24 @@ static void print_log_validation(const struct oa_log_line *line, char out[VALID]
                           line->measures[i].name, line->scores[i]);
 }
 
-/* ", \"tokens_per_second\": 20000, \"communication\": 0.05, \"communication_hidden\": 0.1": of
- * several ranks. */
-static void print_log_ranks(const struct oa_log_line *line, char out[RANKS])
+static size_t print_log_line(const struct oa_log_line *line, char out[LINE])
 {
-    out[0] = 0;
-    if (line->rate > 0)
-        snprintf(out, RANKS,
+    char valid[VALID], ranks[RANKS] = "", epochs[EPOCHS] = "";
+    int n = 0;
+    print_log_validation(line, valid);
+    if (line->rate > 0) /* of several ranks */
+        snprintf(ranks, RANKS,
                  ", \"tokens_per_second\": %.6g, \"communication\": %.4f, "
                  "\"communication_hidden\": %.4f",
                  line->rate, line->waiting, line->hidden);
-}
-
-/* ", \"epochs\": [0.25, 1.5]" */
-static void print_log_epochs(const struct oa_log_line *line, char out[EPOCHS])
-{
-    int n = 0;
-    out[0] = 0;
     for (int i = 0; i < line->corpora; i++)
-        n += snprintf(out + n, (size_t)(EPOCHS - n), "%s%.6g%s", i ? ", " : ", \"epochs\": [",
+        n += snprintf(epochs + n, (size_t)(EPOCHS - n), "%s%.6g%s", i ? ", " : ", \"epochs\": [",
                       line->epochs[i], i == line->corpora - 1 ? "]" : "");
-}
-
-static size_t print_log_line(const struct oa_log_line *line, char out[LINE])
-{
-    char valid[VALID], ranks[RANKS], epochs[EPOCHS];
-    print_log_validation(line, valid);
-    print_log_ranks(line, ranks);
-    print_log_epochs(line, epochs);
-    int n = snprintf(out, LINE,
-                     "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, "
-                     "\"seconds\": %.6f, \"tokens\": %.0f%s%s}\n",
-                     line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds,
-                     line->tokens, epochs, ranks);
+    n = snprintf(out, LINE,
+                 "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, "
+                 "\"seconds\": %.6f, \"tokens\": %.0f%s%s}\n",
+                 line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds,
+                 line->tokens, epochs, ranks);
     return (size_t)n;
 }
 
@@ -134,15 +119,6 @@ static bool parse_log_line(const char *text, size_t length, const struct oa_meas
     return whole;
 }
 
-/* One line into the curve; false when it is newer than `step` or not whole. */
-static bool replay_line(oa_context *c, const char *text, size_t length, long step,
-                        const struct oa_measure *measures, struct oa_run *run)
-{
-    struct oa_log_line line;
-    return parse_log_line(text, length, measures, &line) && line.step <= step &&
-           add_curve_point(c, run, &line) == OA_OK;
-}
-
 static enum oa_error read_log_file(oa_context *c, const char *folder, char path[OA_PATH],
                                    char **text, size_t *length)
 {
@@ -152,15 +128,18 @@ static enum oa_error read_log_file(oa_context *c, const char *folder, char path[
     return oa_file_exists(path) ? oa_file_read(c, path, text, length) : OA_OK;
 }
 
-/* Fills the curve from the lines up to `step`; returns the bytes of these. */
+/* Fills the curve from the whole lines up to `step`; returns the bytes of these. */
 static size_t replay_lines(oa_context *c, const char *text, size_t length, long step,
                            const struct oa_measure *measures, struct oa_run *run)
 {
     size_t kept = 0;
     for (const char *end; kept < length && (end = memchr(text + kept, '\n', length - kept));
-         kept = (size_t)(end - text) + 1)
-        if (!replay_line(c, text + kept, (size_t)(end - text) - kept, step, measures, run))
+         kept = (size_t)(end - text) + 1) {
+        struct oa_log_line line;
+        if (!parse_log_line(text + kept, (size_t)(end - text) - kept, measures, &line) ||
+            line.step > step || add_curve_point(c, run, &line) != OA_OK)
             break;
+    }
     return kept;
 }
 
@@ -217,13 +196,6 @@ enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step,
     return e;
 }
 
-/* Where the last line of a text begins, which ends with a line end. */
-static size_t last_line_start(const char *text, size_t length)
-{
-    const char *before = length ? memrchr(text, '\n', length - 1) : NULL;
-    return before ? (size_t)(before - text) + 1 : 0;
-}
-
 enum oa_error oa_log_complete(oa_context *c, const char *folder,
                               const struct oa_log_line *validated, struct oa_run *run)
 {
@@ -236,7 +208,8 @@ enum oa_error oa_log_complete(oa_context *c, const char *folder,
     memcpy(newest->scores, validated->scores, sizeof newest->scores);
     OA_TRY(oa_path(c, path, folder, "log.jsonl"));
     OA_TRY(oa_file_read(c, path, &text, &length));
-    size_t start = last_line_start(text, length);
+    const char *before = length ? memrchr(text, '\n', length - 1) : NULL;
+    size_t start = before ? (size_t)(before - text) + 1 : 0; /* of the last line */
     enum oa_error e = OA_OK;
     oa_text_init(&changed, c);
     if (parse_log_line(text + start, length - start, validated->measures, &line)) {

@@ -65,27 +65,23 @@ void oa_run_test_read(const struct oa_measure *measures, const json_t *object,
 
 /* ---- parts and examples ---- */
 
-static json_t *breakdown_json(const struct oa_breakdown *p)
-{
-    return json_pack("{s:o, s:o, s:s, s:o, s:o}", "by", oa_json_string(p->by), "name",
-                     oa_json_string(p->name), "measure", p->measure, "value",
-                     oa_json_number(p->value), "n", oa_json_number(p->n));
-}
-
-static json_t *example_json(const struct oa_specimen *e)
-{
-    return json_pack("{s:I, s:o, s:o, s:o}", "row", (json_int_t)e->row, "source",
-                     oa_json_string(e->source), "reference", oa_json_string(e->reference), "output",
-                     oa_json_string(e->output));
-}
-
 void oa_parts_write(const struct oa_run *run, json_t *object)
 {
     json_t *parts = json_array(), *examples = json_array();
-    for (int i = 0; i < run->details.part_count; i++)
-        json_array_append_new(parts, breakdown_json(&run->details.parts[i]));
-    for (int i = 0; i < run->details.example_count; i++)
-        json_array_append_new(examples, example_json(&run->details.examples[i]));
+    for (int i = 0; i < run->details.part_count; i++) {
+        const struct oa_breakdown *p = &run->details.parts[i];
+        json_array_append_new(
+            parts, json_pack("{s:o, s:o, s:s, s:o, s:o}", "by", oa_json_string(p->by), "name",
+                             oa_json_string(p->name), "measure", p->measure, "value",
+                             oa_json_number(p->value), "n", oa_json_number(p->n)));
+    }
+    for (int i = 0; i < run->details.example_count; i++) {
+        const struct oa_specimen *e = &run->details.examples[i];
+        json_array_append_new(examples, json_pack("{s:I, s:o, s:o, s:o}", "row", (json_int_t)e->row,
+                                                  "source", oa_json_string(e->source), "reference",
+                                                  oa_json_string(e->reference), "output",
+                                                  oa_json_string(e->output)));
+    }
     if (run->details.part_count)
         json_object_set(object, "breakdown", parts);
     if (run->details.example_count)

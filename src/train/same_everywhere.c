@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether the ranks of a cluster do the same work: what affects the bits of a run is compared with
- * that of the first rank, files by their content: paths may differ from host to host. */
+ * Checks that the ranks of a cluster do the same work: all that affects the bits of a run is
+ * compared with the first rank, files by their contents, since paths may differ from host to
+ * host. */
 #include "device/device_list.h"
 #include "kernels/kernels.h"
 #include "train/fingerprint.h"
@@ -67,18 +68,14 @@ static enum oa_error compare_rank_option(oa_context *c, const char *key,
                                          const struct oa_options *first,
                                          const struct oa_options *here)
 {
-    struct oa_text a, b;
-    oa_text_init(&a, c);
-    oa_text_init(&b, c);
-    oa_options_get(c, first, key, &a);
-    oa_options_get(c, here, key, &b);
+    struct oa_option_pair value;
+    oa_option_pair_open(c, first, here, key, &value);
     enum oa_error e = oa_status(c);
-    if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
+    if (e == OA_OK && value.differ)
         e = oa_fail(c, OA_ARGUMENT,
                     "%s is \"%s\" here and \"%s\" on rank 0; give every rank the same options", key,
-                    b.s ? b.s : "", a.s ? a.s : "");
-    oa_text_free(&a);
-    oa_text_free(&b);
+                    value.b, value.a);
+    oa_option_pair_close(&value);
     return e;
 }
 

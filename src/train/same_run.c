@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a resumed run is the run that was begun: its options, but for those that set how long and
- * how often, and by their digests its texts, its tokenizer and its initial model. */
+ * Checks that a resumed run is the run that was begun: its options, except those that set how long
+ * and how often, and by their digests its texts, its tokenizer and its initial model. */
 #include "train/fingerprint.h"
 
 #include <string.h>
@@ -20,21 +20,16 @@ static enum oa_error check_same_option(oa_context *c, const char *folder,
                                        const struct oa_options *before,
                                        const struct oa_options *now, const char *remedy)
 {
-    struct oa_text a, b;
-    const char *key = row->key;
-    oa_text_init(&a, c);
-    oa_text_init(&b, c);
-    oa_options_get(c, before, key, &a);
-    oa_options_get(c, now, key, &b);
+    struct oa_option_pair value;
+    oa_option_pair_open(c, before, now, row->key, &value);
     enum oa_error e = oa_status(c);
-    if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
+    if (e == OA_OK && value.differ)
         e = oa_fail(
             c, OA_ARGUMENT,
             "%s was begun with %s = %s, but it is %s now: a run is resumed with the options "
             "it began with; %s",
-            folder, key, a.s ? a.s : "", b.s ? b.s : "", remedy);
-    oa_text_free(&a);
-    oa_text_free(&b);
+            folder, row->key, value.a, value.b, remedy);
+    oa_option_pair_close(&value);
     return e;
 }
 
@@ -104,13 +99,6 @@ static enum oa_error check_same_digest(oa_context *c, const char *folder, const 
         folder, what, before->hex, now->hex);
 }
 
-static enum oa_error check_same_start(oa_context *c, const char *folder,
-                                      const struct oa_digest *before, const struct oa_digest *now)
-{
-    OA_TRY(check_same_init(c, folder, before->hex, now->hex));
-    return check_same_digest(c, folder, "another model to start from (train.init)", before, now);
-}
-
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now)
 {
@@ -118,7 +106,9 @@ enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_
                              &now->training_text));
     OA_TRY(check_same_digest(c, folder, "other validation text", &before->validation_text,
                              &now->validation_text));
-    OA_TRY(check_same_start(c, folder, &before->start, &now->start));
+    OA_TRY(check_same_init(c, folder, before->start.hex, now->start.hex));
+    OA_TRY(check_same_digest(c, folder, "another model to start from (train.init)", &before->start,
+                             &now->start));
     if (before->teacher.hex[0] || now->teacher.hex[0])
         OA_TRY(check_same_digest(c, folder, "another teacher (distil.teacher)", &before->teacher,
                                  &now->teacher));

@@ -50,20 +50,17 @@ void oa_shards_close(struct oa_shards *k)
 
 /* ---- a step ---- */
 
-static void sum_shard_squares(struct oa_shards *k, const struct oa_tree_shard *shard)
-{
-    struct oa_device *d = k->store->device;
-    for (long e = shard->first; e < shard->end; e += OA_SQUARES_RUN)
-        k->run[e / OA_SQUARES_RUN] = d->ops->sum_squares(d, oa_min(OA_SQUARES_RUN, shard->end - e),
-                                                         oa_real_at(d, k->store->gradients, e));
-}
-
 enum oa_error oa_shards_squares(struct oa_shards *k, double *out)
 {
     const struct oa_store *s = k->store;
     *out = k->run ? 0 : s->device->ops->sum_squares(s->device, s->updated, s->gradients);
-    for (int i = 0; i < k->sum->shards; i++)
-        sum_shard_squares(k, &k->sum->shard[i]);
+    for (int i = 0; i < k->sum->shards; i++) {
+        const struct oa_tree_shard *shard = &k->sum->shard[i];
+        for (long e = shard->first; e < shard->end; e += OA_SQUARES_RUN)
+            k->run[e / OA_SQUARES_RUN] =
+                s->device->ops->sum_squares(s->device, oa_min(OA_SQUARES_RUN, shard->end - e),
+                                            oa_real_at(s->device, s->gradients, e));
+    }
     if (!k->run || s->device->dry)
         return OA_OK;
     OA_TRY(oa_tree_gather_runs(k->sum, k->run));
@@ -83,18 +80,13 @@ enum oa_error oa_shards_step(struct oa_shards *k, const struct oa_options *o, lo
 
 /* ---- whole moments ---- */
 
-static void *moment_array(const struct oa_shards *k, int moment)
-{
-    return moment ? k->store->moment2 : k->store->moment1;
-}
-
 static void copy_shards(const struct oa_shards *k, int moment, bool keep)
 {
     struct oa_device *d = k->store->device;
     for (int i = 0; i < k->sum->shards; i++) {
         const struct oa_tree_shard *shard = &k->sum->shard[i];
         size_t bytes = (size_t)(shard->end - shard->first) * d->numbers.real_size;
-        void *mine = oa_real_at(d, moment_array(k, moment), shard->at),
+        void *mine = oa_real_at(d, moment ? k->store->moment2 : k->store->moment1, shard->at),
              *all = oa_real_at(d, k->store->gradients, shard->first);
         d->ops->copy(d, bytes, keep ? all : mine, keep ? mine : all);
     }

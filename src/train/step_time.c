@@ -8,13 +8,12 @@
 
 enum { WARM_UP = 2, LEAST_STEPS = 3, MOST_STEPS = 50 };
 static const double enough = 0.4, time_limit = 3; /* seconds of timed steps: wanted, at most */
-static const double usual_share =
-    0.3; /* of the rates that a step reaches, to choose what is made */
+static const double usual_share = 0.3; /* of the peak rates that a step reaches, to choose one */
 static const double most_seconds = 0.5,
-                    most_seconds_least = 5; /* of a step that is made; of the smallest one */
+                    most_seconds_least = 5; /* of a timed step; of the smallest one */
 static const double worst_share = 0.25, scaling_error = 0.25; /* for the intervals */
 
-/* A step that may be made, and what one of it is. */
+/* A step that may be timed, with its plan. */
 struct sample {
     struct oa_options options;
     struct oa_step_shape shape;
@@ -45,7 +44,7 @@ const char *oa_time_source_name(enum oa_time_source source)
     return names[source];
 }
 
-/* ---- which step is made ---- */
+/* ---- choosing a step to time ---- */
 
 /* Of layers that take their attentions in turn. */
 static enum oa_error layer_period(const struct timing *t, long *out)
@@ -83,20 +82,16 @@ static bool fewer_layers(struct sample *s, long period)
     return true;
 }
 
-static double plan_memory(const struct oa_plan *p)
-{
-    return p->memory_parameters + p->memory_activations + p->memory_scratch;
-}
-
 static bool sample_affordable(const struct timing *t, double seconds)
 {
+    const struct oa_plan *p = &t->sample.plan;
     double room = fmin(0.25 * (double)oa_context_cpu(t->c)->memory, 4e9);
-    return plan_memory(&t->sample.plan) <= room &&
-           oa_plan_lower_bound(&t->sample.plan, t->rates) / usual_share <= seconds;
+    return p->memory_parameters + p->memory_activations + p->memory_scratch <= room &&
+           oa_plan_lower_bound(p, t->rates) / usual_share <= seconds;
 }
 
-/* The step itself, or one with fewer micro-batches and rows, or fewer layers, too. false: none can
- * be made. */
+/* The step itself, or one with fewer micro-batches and rows, or also fewer layers. *found false:
+ * even the smallest is too large. */
 static enum oa_error choose_sample(struct timing *t, bool *found)
 {
     struct sample *s = &t->sample;
@@ -164,14 +159,6 @@ static int32_t *number_words(oa_context *c, int rows, int length)
     return x;
 }
 
-/* Of a masked language model only some places have a target. */
-static void thin_targets(int32_t *target, long places, long wanted)
-{
-    for (long i = 0; target && wanted > 0 && i < places; i++)
-        if ((i + 1) * wanted / places == i * wanted / places)
-            target[i] = OA_IGNORED;
-}
-
 static enum oa_error make_up_batch(const struct timing *t, struct made_up *m, struct oa_batch *b)
 {
     const struct oa_model_form *f = t->form;
@@ -189,7 +176,10 @@ static enum oa_error make_up_batch(const struct timing *t, struct made_up *m, st
     m->pixels = oa_alloc(c, places * (size_t)f->patch + 1);
     OA_TRY(oa_status(c));
     memset(m->pixels, 100, places * (size_t)f->patch + 1);
-    thin_targets(m->target, (long)places, b->planned_targets);
+    long all = (long)places, wanted = b->planned_targets;
+    for (long i = 0; wanted > 0 && i < all; i++) /* masking: only some places have a target */
+        if ((i + 1) * wanted / all == i * wanted / all)
+            m->target[i] = OA_IGNORED;
     b->input = m->input;
     b->words = m->words;
     b->segments = f->segments ? m->segments : NULL;
@@ -204,31 +194,16 @@ static enum oa_error make_up_batch(const struct timing *t, struct made_up *m, st
 
 /* ---- steps ---- */
 
-static bool wants_timed_step(const struct timing *t)
-{
-    if (t->steps == 0)
-        return true;
-    return t->sum.wall < time_limit &&
-           (t->steps < LEAST_STEPS || (t->steps < MOST_STEPS && t->sum.wall < enough));
-}
-
-static void add_step_time(struct timing *t, const struct oa_step_clocks *taken)
-{
-    t->fastest = t->steps ? fmin(t->fastest, taken->wall) : taken->wall;
-    t->slowest = fmax(t->slowest, taken->wall);
-    t->sum.wall += taken->wall;
-    t->sum.processor += taken->processor;
-    t->sum.caller += taken->caller;
-    t->steps++;
-}
-
 static enum oa_error time_sample_steps(struct timing *t, struct oa_step_side *s,
                                        const struct oa_batch *b)
 {
     const struct oa_options *o = &t->sample.options;
     struct oa_step_clocks taken = { 0 };
     double scale = 1 / ((double)b->rows * (double)b->length * (double)o->train_accumulate);
-    for (int i = 0; wants_timed_step(t); i++) {
+    for (int i = 0; t->steps == 0 ||
+                    (t->sum.wall < time_limit &&
+                     (t->steps < LEAST_STEPS || (t->steps < MOST_STEPS && t->sum.wall < enough)));
+         i++) {
         if (oa_stop_requested(t->c))
             return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(t->c));
         bool warm = i >= WARM_UP || (i > 0 && taken.wall > time_limit / 3);
@@ -238,13 +213,19 @@ static enum oa_error time_sample_steps(struct timing *t, struct oa_step_side *s,
             oa_meter_clear(&s->meter);
         oa_step_side_run(s, o, b, scale, &taken);
         OA_TRY(oa_status(t->c));
-        if (warm)
-            add_step_time(t, &taken);
+        if (!warm)
+            continue;
+        t->fastest = t->steps ? fmin(t->fastest, taken.wall) : taken.wall;
+        t->slowest = fmax(t->slowest, taken.wall);
+        t->sum.wall += taken.wall;
+        t->sum.processor += taken.processor;
+        t->sum.caller += taken.caller;
+        t->steps++;
     }
     return OA_OK;
 }
 
-/* ---- from the step that was made to the one that was asked for ---- */
+/* ---- from the timed step to the whole one ---- */
 
 static double zero_clock(void)
 {
@@ -268,9 +249,9 @@ static const struct oa_metered *find_metered_row(const struct oa_meter *m,
     return NULL;
 }
 
-/* How many times as long the whole step takes: each operation by what it has to do, what is between
- * them by their number. An operation that the small step has not is as far from its lower bound as
- * the others are. */
+/* The time of the whole step over that of the timed one: each operation is scaled by its lower
+ * bound, the time between operations by their number. An operation that the timed step lacks is
+ * taken to be as far from its lower bound as the others. */
 static double scale_rows(const struct timing *t, const struct oa_meter *real,
                          const struct oa_meter *small, const struct oa_meter *whole)
 {
@@ -321,7 +302,7 @@ static enum oa_error scale_up(const struct timing *t, const struct oa_meter *rea
     return e;
 }
 
-/* ---- all of it ---- */
+/* ---- the estimate ---- */
 
 static void fill_step_time(const struct timing *t, double factor, struct oa_step_time *out)
 {

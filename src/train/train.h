@@ -189,6 +189,11 @@ enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_opt
                                  const struct oa_workload *w, enum oa_error opened);
 
 /* run_folder.c: files of a run. */
+/* folder/PREFIX-000000100.safetensors, weights of a step; and the step of a file name, -1: it is no
+ * such name. */
+enum oa_error oa_step_file_path(oa_context *c, char out[OA_PATH], const char *folder,
+                                const char *prefix, long step);
+long oa_step_file_step(const char *prefix, const char *name);
 /* Steps of the checkpoints in the folder, newest first; how many, −1 after a recorded failure. */
 enum { OA_CHECKPOINTS = 64 };
 int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECKPOINTS]);
