@@ -23,6 +23,9 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size);
 
 /* layer.c */
 void oa_value_parameters(struct oa_group *g); /* value.weight and its bias */
+/* name.weight, a linear map of x to `out` numbers of a token, and name.bias where `biased`. */
+void oa_group_map(struct oa_group *g, const char *name, long out, bool biased,
+                  struct oa_parameter **weight, struct oa_parameter **bias);
 /* Whether keys come from the memory (NULL if decoding has read it) instead of x. */
 bool oa_keys_from_memory(const struct oa_group *g, const struct oa_layer_input *in);
 /* View of `count` rows of x; NULL for NULL. */

@@ -14,9 +14,10 @@
 
 #include <math.h>
 
-unsigned oa_convolution_claims(const struct oa_atom *a)
+unsigned oa_convolution_can_with(const struct oa_atom *a)
 {
-    return oa_atom_flag(a, "renormalise") || oa_atom_int(a, "width", 7) == 1 ? OA_AVERAGES : 0u;
+    bool averages = oa_atom_flag(a, "renormalise") || oa_atom_int(a, "width", 7) == 1;
+    return a->mechanism->can | (averages ? OA_AVERAGES : 0u);
 }
 
 long oa_convolution_width(const struct oa_group *g)
@@ -106,8 +107,9 @@ double oa_convolution_value(const struct oa_group *g, const double *x, long i, l
     return u;
 }
 
-void oa_convolution_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
-                        double *logits, double *map)
+/* Row i of the map; the logits are overwritten. */
+static void convolution_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
+                            double *logits, double *map)
 {
     bool renormalise = oa_atom_flag(g->atom, "renormalise");
     long first = i - taps_before(g), width = oa_convolution_width(g);
@@ -125,4 +127,22 @@ void oa_convolution_row(const struct oa_group *g, const struct oa_oracle *in, lo
     }
     for (long j = 0; j < in->keys && sum > 0; j++)
         map[j] /= sum;
+}
+
+enum oa_error oa_convolution_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                     oa_convolution_logit *logit, double *w)
+{
+    long width = oa_convolution_width(g);
+    double *logits = oa_alloc(g->context, (size_t)width * sizeof *logits);
+    if (!logits)
+        return OA_NO_MEMORY;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++, w += in->keys) {
+            for (long k = 0; k < width; k++)
+                logits[k] = logit(g, in, h, i, k);
+            convolution_row(g, in, h, i, logits, w);
+        }
+    }
+    oa_free(logits);
+    return OA_OK;
 }

@@ -231,26 +231,6 @@ static struct oa_parameter *head_gain(struct oa_group *g, const char *name, long
     return oa_group_parameter(g, name, &p);
 }
 
-/* A linear map of x to `out` numbers of a token, and its bias where `biased`. */
-static void head_map(struct oa_group *g, const char *name, long out, bool biased,
-                     struct oa_parameter **weight, struct oa_parameter **bias)
-{
-    char full[64];
-    struct oa_parameter w = { .dims = 2,
-                              .dim = { out, g->shape.width },
-                              .trainable = true,
-                              .decay = true,
-                              .matrix = true,
-                              .init = OA_INIT_NORMAL,
-                              .scale = 1 / sqrt((double)g->shape.width) };
-    struct oa_parameter b = { .dims = 1, .dim = { out }, .trainable = true };
-    snprintf(full, sizeof full, "%s.weight", name);
-    *weight = oa_group_parameter(g, full, &w);
-    snprintf(full, sizeof full, "%s.bias", name);
-    if (biased)
-        *bias = oa_group_parameter(g, full, &b);
-}
-
 enum oa_error oa_head_parameters(struct oa_group *g)
 {
     const struct oa_atom *a = g->atom;
@@ -264,32 +244,28 @@ enum oa_error oa_head_parameters(struct oa_group *g)
     if (oa_atom_is(a, "normalise", "sink"))
         g->sink = oa_group_parameter(g, "sink.logit", &sink);
     if (oa_atom_flag(a, "forget"))
-        head_map(g, "forget", g->shape.heads, true, &g->forget, &g->forget_bias);
+        oa_group_map(g, "forget", g->shape.heads, true, &g->forget, &g->forget_bias);
     if (gate != OA_HEAD_GATE_NONE)
-        head_map(g, "gate", g->shape.heads * (gate == OA_HEAD_GATE_HEAD ? 1 : g->shape.value_width),
-                 g->shape.bias, &g->gate, &g->gate_bias);
+        oa_group_map(g, "gate",
+                     g->shape.heads * (gate == OA_HEAD_GATE_HEAD ? 1 : g->shape.value_width),
+                     g->shape.bias, &g->gate, &g->gate_bias);
     return oa_status(g->context);
 }
 
 /* ---- logits ---- */
 
-static struct oa_forget_gates *group_forget_gates(oa_tape *t, const struct oa_group *g,
-                                                  const struct oa_layer_input *in)
-{
-    return g->forget ? oa_forget_gates_op(t, oa_linear(t, in->x, g->forget, g->forget_bias),
-                                          in->batch, in->queries)
-                     : NULL;
-}
-
 struct oa_logits_rule oa_group_rule(oa_tape *t, const struct oa_group *g,
                                     const struct oa_layer_input *in)
 {
-    return (struct oa_logits_rule){
+    struct oa_logits_rule rule = {
         .relative = oa_group_relative(g),
         .normaliser = (enum oa_normaliser)oa_atom_value(g->atom, "normalise")->number,
         .sink = g->sink,
-        .forgetting = group_forget_gates(t, g, in)
     };
+    if (g->forget)
+        rule.forgetting = oa_forget_gates_op(t, oa_linear(t, in->x, g->forget, g->forget_bias),
+                                             in->batch, in->queries);
+    return rule;
 }
 
 double oa_forget_flops(const struct oa_group *g, long queries)

@@ -73,20 +73,16 @@ void oa_atom_print(const struct oa_atom *a, struct oa_text *out)
     }
 }
 
-static void spec_print_layer(const struct oa_layer_spec *layer, struct oa_text *out)
-{
-    for (int g = 0; g < layer->groups; g++) {
-        oa_text_printf(out, "%s", g ? " | " : "");
-        oa_atom_print(&layer->group[g].atom, out);
-        if (layer->group[g].heads > 0)
-            oa_text_printf(out, ":%d", layer->group[g].heads);
-    }
-}
-
 void oa_spec_print(const struct oa_spec *s, struct oa_text *out)
 {
     for (int l = 0; l < s->layers; l++) {
         oa_text_printf(out, "%s", l ? " ; " : "");
-        spec_print_layer(&s->layer[l], out);
+        for (int g = 0; g < s->layer[l].groups; g++) {
+            const struct oa_group_spec *group = &s->layer[l].group[g];
+            oa_text_printf(out, "%s", g ? " | " : "");
+            oa_atom_print(&group->atom, out);
+            if (group->heads > 0)
+                oa_text_printf(out, ":%d", group->heads);
+        }
     }
 }

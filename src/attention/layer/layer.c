@@ -117,9 +117,10 @@ struct layer_opening {
     void *argument;
 };
 
-void oa_value_parameters(struct oa_group *g)
+void oa_group_map(struct oa_group *g, const char *name, long out, bool biased,
+                  struct oa_parameter **weight, struct oa_parameter **bias)
 {
-    long out = g->key_heads * g->shape.value_width;
+    char full[32];
     struct oa_parameter w = { .dims = 2,
                               .dim = { out, g->shape.width },
                               .trainable = true,
@@ -128,9 +129,17 @@ void oa_value_parameters(struct oa_group *g)
                               .init = OA_INIT_NORMAL,
                               .scale = 1 / sqrt((double)g->shape.width) };
     struct oa_parameter b = { .dims = 1, .dim = { out }, .trainable = true };
-    g->value = oa_group_parameter(g, "value.weight", &w);
-    if (g->shape.bias)
-        g->value_bias = oa_group_parameter(g, "value.bias", &b);
+    snprintf(full, sizeof full, "%s.weight", name);
+    *weight = oa_group_parameter(g, full, &w);
+    snprintf(full, sizeof full, "%s.bias", name);
+    if (biased)
+        *bias = oa_group_parameter(g, full, &b);
+}
+
+void oa_value_parameters(struct oa_group *g)
+{
+    oa_group_map(g, "value", g->key_heads * g->shape.value_width, g->shape.bias, &g->value,
+                 &g->value_bias);
 }
 
 static enum oa_error group_open(struct oa_group *g, const struct layer_opening *how);

@@ -14,18 +14,14 @@ static enum oa_error layer_needs_all_error(const struct oa_layer *l, const struc
     return e;
 }
 
-static enum oa_error group_check_decoding(const struct oa_layer *l, const struct oa_group *g)
+enum oa_error oa_layer_check_decoding(const struct oa_layer *l)
 {
     if (!l->shape.causal && !l->shape.cross)
         return oa_fail(l->context, OA_UNSUPPORTED,
                        "decoding token by token needs causal self-attention");
-    return g->needs_all ? layer_needs_all_error(l, g) : OA_OK;
-}
-
-enum oa_error oa_layer_check_decoding(const struct oa_layer *l)
-{
     for (int g = 0; g < l->groups; g++)
-        OA_TRY(group_check_decoding(l, &l->group[g]));
+        if (l->group[g].needs_all)
+            return layer_needs_all_error(l, &l->group[g]);
     return OA_OK;
 }
 

@@ -48,38 +48,21 @@ static double dynamicconv_flops(const struct oa_group *g, long queries, long key
            2 * (double)queries * (double)g->parameter[OA_CONVOLUTION_FILTER]->count;
 }
 
-static double filter_tap(const struct oa_group *g, const double *x, long row)
+static double dynamicconv_logit(const struct oa_group *g, const struct oa_oracle *in, long head,
+                                long i, long k)
 {
-    long in = g->shape.heads * g->shape.value_width;
+    long row = head * oa_convolution_width(g) + k, inputs = g->shape.heads * g->shape.value_width;
     double sum = 0;
-    for (long c = 0; c < in; c++)
-        sum += oa_convolution_value(g, x, 0, c) *
-               oa_parameter_at(g, g->parameter[OA_CONVOLUTION_FILTER], row * in + c);
+    for (long c = 0; c < inputs && i < in->length; c++)
+        sum += oa_convolution_value(g, in->x + i * g->shape.width, 0, c) *
+               oa_parameter_at(g, g->parameter[OA_CONVOLUTION_FILTER], row * inputs + c);
     return sum;
 }
 
 static enum oa_error dynamicconv_weights(const struct oa_group *g, const struct oa_oracle *in,
                                          double *w)
 {
-    long width = oa_convolution_width(g);
-    double *logits = oa_alloc(g->context, (size_t)width * sizeof *logits);
-    if (!logits)
-        return OA_NO_MEMORY;
-    for (long h = 0; h < g->shape.heads; h++) {
-        for (long i = 0; i < in->queries; i++, w += in->keys) {
-            for (long k = 0; k < width; k++)
-                logits[k] =
-                    i < in->length ? filter_tap(g, in->x + i * g->shape.width, h * width + k) : 0;
-            oa_convolution_row(g, in, h, i, logits, w);
-        }
-    }
-    oa_free(logits);
-    return OA_OK;
-}
-
-static unsigned dynamicconv_can_with(const struct oa_atom *a)
-{
-    return a->mechanism->can | oa_convolution_claims(a);
+    return oa_convolution_weights(g, in, dynamicconv_logit, w);
 }
 
 const struct oa_mechanism oa_mechanism_dynamicconv = {
@@ -97,7 +80,7 @@ const struct oa_mechanism oa_mechanism_dynamicconv = {
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES | OA_POSITIVE,
     .self_only = "positions of one sequence, since its taps lie around the query",
-    .can_with = dynamicconv_can_with,
+    .can_with = oa_convolution_can_with,
     .arguments = arguments,
     .mode_clash = oa_convolution_mode_clash,
     .parameters = dynamicconv_parameters,

@@ -47,27 +47,19 @@ static double lightconv_flops(const struct oa_group *g, long queries, long keys)
     return oa_convolution_flops(g, queries);
 }
 
+static double lightconv_logit(const struct oa_group *g, const struct oa_oracle *in, long head,
+                              long i, long k)
+{
+    (void)in;
+    (void)i;
+    return oa_parameter_at(g, g->parameter[OA_CONVOLUTION_FILTER],
+                           head * oa_convolution_width(g) + k);
+}
+
 static enum oa_error lightconv_weights(const struct oa_group *g, const struct oa_oracle *in,
                                        double *w)
 {
-    long width = oa_convolution_width(g);
-    double *logits = oa_alloc(g->context, (size_t)width * sizeof *logits);
-    if (!logits)
-        return OA_NO_MEMORY;
-    for (long h = 0; h < g->shape.heads; h++) {
-        for (long i = 0; i < in->queries; i++, w += in->keys) {
-            for (long k = 0; k < width; k++)
-                logits[k] = oa_parameter_at(g, g->parameter[OA_CONVOLUTION_FILTER], h * width + k);
-            oa_convolution_row(g, in, h, i, logits, w);
-        }
-    }
-    oa_free(logits);
-    return OA_OK;
-}
-
-static unsigned lightconv_can_with(const struct oa_atom *a)
-{
-    return a->mechanism->can | oa_convolution_claims(a);
+    return oa_convolution_weights(g, in, lightconv_logit, w);
 }
 
 const struct oa_mechanism oa_mechanism_lightconv = {
@@ -85,7 +77,7 @@ const struct oa_mechanism oa_mechanism_lightconv = {
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES | OA_POSITIVE,
     .self_only = "positions of one sequence, since its taps lie around the query",
-    .can_with = lightconv_can_with,
+    .can_with = oa_convolution_can_with,
     .arguments = arguments,
     .mode_clash = oa_convolution_mode_clash,
     .parameters = lightconv_parameters,
