@@ -49,15 +49,6 @@ static void take_generation_number(struct generation_config *g, const char *key,
         not_followed(g, key);
 }
 
-static void take_beam_width(struct generation_config *g)
-{
-    const json_t *value = generation_value(g, "num_beams");
-    if (!value || json_is_integer(value))
-        take_generation_number(g, "num_beams", "decode.beam", 1, 256);
-    else
-        not_followed(g, "num_beams");
-}
-
 /* An id with a token, or a list of one; -1: none, or another value, which is reported. */
 static long take_id(struct generation_config *g, const char *key)
 {
@@ -101,18 +92,6 @@ static void take_length(struct generation_config *g)
         snprintf(text, sizeof text, "%lld", (long long)most);
         oa_options_set(g->c, g->options, "decode.max_tokens", text);
     }
-}
-
-/* Without it, or false: a rule that is none of ours. */
-static void take_stopping(struct generation_config *g)
-{
-    const json_t *value = generation_value(g, "early_stopping");
-    const char *word = json_string_value(value);
-    bool never = word && strcmp(word, "never") == 0;
-    if (never || json_is_true(value) || json_integer_value(value))
-        oa_options_set(g->c, g->options, "decode.optimal_stopping", never ? "true" : "false");
-    else if (json_number_value(generation_value(g, "num_beams")) > 1)
-        not_followed(g, value ? "early_stopping false" : "early_stopping (false by default)");
 }
 
 /* As transformers does: an end may be in suppress_tokens, and an id without a logit has no effect.
@@ -214,9 +193,19 @@ static void note_defaults(const struct generation_config *g)
 
 static void take_beam_search(struct generation_config *g)
 {
-    take_beam_width(g);
+    const json_t *width = generation_value(g, "num_beams"),
+                 *stopping = generation_value(g, "early_stopping");
+    const char *word = json_string_value(stopping);
+    bool never = word && strcmp(word, "never") == 0;
+    if (!width || json_is_integer(width))
+        take_generation_number(g, "num_beams", "decode.beam", 1, 256);
+    else
+        not_followed(g, "num_beams");
     take_generation_number(g, "length_penalty", "decode.length_penalty", 0, 10);
-    take_stopping(g);
+    if (never || json_is_true(stopping) || json_integer_value(stopping))
+        oa_options_set(g->c, g->options, "decode.optimal_stopping", never ? "true" : "false");
+    else if (json_number_value(width) > 1) /* "early_stopping": false is a rule of its own */
+        not_followed(g, stopping ? "early_stopping false" : "early_stopping (false by default)");
     take_length(g);
     take_forced_tokens(g);
     take_masks(g);
@@ -287,16 +276,6 @@ static bool has_effect(const struct generation_config *g, const char *with)
     return !with || json_is_true(value) || json_number_value(value) > 1;
 }
 
-static void list_other_keys(struct generation_config *g)
-{
-    for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++) {
-        const json_t *value = generation_value(g, other_keys[i].key);
-        if (!(other_keys[i].decoders && g->writes) && has_effect(g, other_keys[i].with) &&
-            !is_neutral(value, other_keys[i].neutral))
-            not_followed(g, other_keys[i].key);
-    }
-}
-
 /* `generate` goes on past the token at which transformers ends. */
 static void note_end(struct generation_config *g)
 {
@@ -332,7 +311,12 @@ static enum oa_error follow_generation(struct generation_config *g, bool ids)
     oa_text_init(&g->unfollowed, g->c);
     if (g->writes)
         take_beam_search(g);
-    list_other_keys(g);
+    for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++) {
+        const json_t *value = generation_value(g, other_keys[i].key);
+        if (!(other_keys[i].decoders && g->writes) && has_effect(g, other_keys[i].with) &&
+            !is_neutral(value, other_keys[i].neutral))
+            not_followed(g, other_keys[i].key);
+    }
     if (g->unfollowed.length)
         oa_log(g->c, 0,
                "%s: not followed: %s; 'orthant %s' has its own options, and other outputs than "

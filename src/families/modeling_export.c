@@ -192,22 +192,18 @@ static void set_tensors(const struct oa_model *m, json_t *config)
     oa_json_set(c, config, "frozen", frozen);
 }
 
-static void set_word(oa_context *c, const struct oa_options *o, const char *key, json_t *out)
-{
-    struct oa_text value;
-    oa_text_init(&value, c);
-    if (oa_options_get(c, o, key, &value) == OA_OK && value.s)
-        oa_json_set(c, out, key + strlen("model."), json_string(value.s));
-    oa_text_free(&value);
-}
-
 static json_t *blocks_json(oa_context *c, const struct oa_options *o)
 {
     static const char *const words[] = { "model.norm", "model.norm_kind", "model.activation",
                                          "model.head", "model.pool",      "model.rotary_pairing" };
     json_t *blocks = json_object();
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        set_word(c, o, words[i], blocks);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct oa_text value;
+        oa_text_init(&value, c);
+        if (oa_options_get(c, o, words[i], &value) == OA_OK && value.s)
+            oa_json_set(c, blocks, words[i] + strlen("model."), json_string(value.s));
+        oa_text_free(&value);
+    }
     oa_json_set(c, blocks, "norm_epsilon", json_real(o->model_norm_epsilon));
     oa_json_set(c, blocks, "first_norm", json_boolean(o->model_first_norm));
     oa_json_set(c, blocks, "embedding_norm", json_boolean(o->model_embedding_norm));

@@ -25,16 +25,6 @@ bool oa_fit_takes(enum oa_fit fit)
 
 /* ---- tokens ---- */
 
-/* Unused ids and rows beyond the vocabulary map to −1. */
-static void transfer_match_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
-                                  const struct oa_tokenizer *to)
-{
-    for (long i = 0; i < t->to->vocabulary; i++) {
-        const char *piece = i < oa_tokenizer_size(to) ? oa_tokenizer_piece(to, (int32_t)i) : NULL;
-        t->token[i] = piece ? oa_tokenizer_find(from, piece) : -1;
-    }
-}
-
 /* Both tokenizers have the same tokens with the same ids. */
 static bool transfer_same_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
                                  const struct oa_tokenizer *to)
@@ -158,7 +148,11 @@ enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tok
     out->token = oa_alloc(c, (size_t)to->vocabulary * sizeof *out->token);
     if (!out->item || !out->token)
         return OA_NO_MEMORY;
-    transfer_match_tokens(out, from_tokens, to_tokens);
+    for (long i = 0; i < to->vocabulary; i++) {
+        const char *piece =
+            i < oa_tokenizer_size(to_tokens) ? oa_tokenizer_piece(to_tokens, (int32_t)i) : NULL;
+        out->token[i] = piece ? oa_tokenizer_find(from_tokens, piece) : -1;
+    }
     bool alike = transfer_same_tokens(out, from_tokens, to_tokens);
     for (int i = 0; i < out->count; i++) {
         struct oa_fitting *f = &out->item[i];
