@@ -5,7 +5,7 @@
 command -v python3 >/dev/null || { echo "there is no python3, which is the client"; exit 77; }
 text 30000
 expect 0 train --config tiny.yaml --data.tokenizer char --out run
-expect 0 train --config tiny.yaml --model.width 128 --model.context 1024 --train.batch 1 --train.steps 1 --out large
+expect 0 train --config tiny.yaml --model.width 256 --model.context 1024 --train.batch 1 --train.steps 1 --out large
 
 # start ARGUMENT...: $server is its process, $at its address
 start() {

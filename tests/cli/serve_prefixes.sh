@@ -32,7 +32,7 @@ start first
 one=$server
 start second
 # Of softmax a token has 2 layers of keys and values of 32 numbers of 4 bytes: 16 sequences of 400 tokens.
-says first.err "states of 16 sequences take at most 4 MiB, stored beginnings of prompts 64 MiB"
+says first.err "at most 4 for the states of 16 sequences, 64 for stored beginnings of prompts"
 python3 "$source/tests/serve/prefixes.py" "$(sed 's/.* at //' first)" "$(sed 's/.* at //' second)" >out 2>&1 || fail "prefixes"
 kill -TERM $one $server
 ended 143 $one "the server"

@@ -2,6 +2,7 @@
 # memory.py ADDRESS PROCESS MESSAGES: eight sequences as long as the context, scored and continued; the process then has
 # taken what the message at its start announces: no more, and not much less (tests/cli/serve_numbers.sh).
 import json
+import os
 import re
 import sys
 import threading
@@ -14,6 +15,8 @@ announced = re.search(r"memory: weights (\d+) MiB; at most (\d+) for the states 
                       r"prompts, (\d+) for a pass; in all (\d+) MiB", open(messages).read())
 weights, states, prefixes, passes, total = map(int, announced.groups())
 assert total == weights + states + prefixes + passes
+assert states == 8 * (2 * 2 * 256 * 1024 * 4 >> 20), "keys and values of two layers are others"
+assert 0 <= weights * 2**20 - os.path.getsize("large/model.safetensors") < 3 << 20, "the file of the weights has another size"
 
 
 def peak():
