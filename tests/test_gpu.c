@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The GPU device as a whole, on OpenCL: the same bits again, after a kill as without one, with more
- * threads; training that is the CPU's within the tolerances below; a run that goes on on another
- * device; no byte written outside what an operation is given; rows too wide for shared memory.
- * What single operations compute is compared in compared.c.
+ * threads, and next to other runs; training that is the CPU's within the tolerances below; a run
+ * that goes on on another device; no byte written outside what an operation is given; rows too wide
+ * for shared memory. What single operations compute is compared in compared.c.
  *
- * An OpenCL driver does not survive fork(), so this process never opens the device: each run is in
- * a process of its own. */
+ * An OpenCL driver does not survive fork(), so this process never opens the device: runs are in
+ * processes of their own, those of a test in one, which compiles each program once. */
 #include "testing.h"
 
 #include "base/base.h"
@@ -13,6 +13,7 @@
 #include "device/device.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -20,16 +21,26 @@
 #include <unistd.h>
 
 /* What a process reports. */
+enum { MOST_JOBS = 8 };
 static struct {
-    double loss;
+    double loss[MOST_JOBS];
     char sentence[400];
+    bool other_rounding; /* it was reported that a run goes on with other bits */
 } * told;
 
 enum where { ON_CPU, ON_OPENCL, GUARDED_OPENCL };
 
+static void hear(void *argument, int level, const char *line)
+{
+    (void)argument;
+    if (level == 0 && strstr(line, "they round differently"))
+        told->other_rounding = true;
+}
+
 static oa_context *open_on(enum where where, int threads)
 {
     const struct oa_settings settings = { .threads = threads,
+                                          .log = hear,
                                           .device = where == ON_CPU ? "cpu" : "opencl" };
     oa_compared_guards = true;
     return where == GUARDED_OPENCL ? oa_compared_open(&settings) : oa_open(&settings);
@@ -64,12 +75,13 @@ static void in_process(int (*what)(const void *), const void *argument)
         fail_msg("status %d: %s", status, told->sentence);
 }
 
-/* Copies the sentence of the context, and closes it. */
+/* Copies the sentence of the context if it failed, and closes it. */
 static int close_and_tell(oa_context *c)
 {
     const char *sentence = "";
     enum oa_error e = c ? oa_last_error(c, &sentence) : OA_NO_MEMORY;
-    snprintf(told->sentence, sizeof told->sentence, "%s", e ? sentence : "");
+    if (e)
+        snprintf(told->sentence, sizeof told->sentence, "%s", sentence);
     oa_close(c);
     return e != OA_OK;
 }
@@ -113,6 +125,7 @@ struct job {
     const char *folder, *attention, *precision, *steps;
     enum where where;
     int resume, threads;
+    double loss; /* at its end */
 };
 
 static void make_text(void)
@@ -124,14 +137,13 @@ static void make_text(void)
     fclose(f);
 }
 
-static int run_job(const void *argument)
+static int run_job(struct job *job)
 {
-    const struct job *job = argument;
     const char *const set[][2] = { { "data.train", "test_gpu.txt" },
                                    { "model.layers", "2" },
                                    { "model.width", "32" },
                                    { "model.heads", "4" },
-                                   { "model.context", "24" },
+                                   { "model.context", "20" },
                                    { "model.dropout", "0.1" },
                                    { "model.position", "rotary" },
                                    { "model.attention", job->attention },
@@ -140,8 +152,8 @@ static int run_job(const void *argument)
                                    { "train.batch", "3" },
                                    { "train.warmup", "1" },
                                    { "train.eval_every", "50" },
-                                   { "train.eval_tokens", "200" },
-                                   { "train.final_tokens", "200" },
+                                   { "train.eval_tokens", "100" },
+                                   { "train.final_tokens", "100" },
                                    { "train.checkpoint_every", "4" } };
     oa_context *c = open_on(job->where, job->threads ? job->threads : 2);
     oa_config *config = c ? oa_config_new(c) : NULL;
@@ -150,20 +162,62 @@ static int run_job(const void *argument)
         oa_config_set(config, set[i][0], set[i][1]);
     if (config && oa_status(c) == OA_OK)
         oa_train(config, job->folder, job->resume, &scores, NULL);
-    told->loss = scores.loss;
+    job->loss = scores.loss;
     oa_config_free(config);
     return close_and_tell(c);
+}
+
+struct job_list {
+    struct job *job;
+    int count;
+    bool at_once;
+};
+
+static void *run_in_thread(void *job)
+{
+    return run_job(job) ? NULL : job;
+}
+
+static int run_jobs(const void *argument)
+{
+    const struct job_list *list = argument;
+    pthread_t thread[MOST_JOBS];
+    int failed = 0;
+    for (int i = 0; i < list->count; i++) {
+        void *done = NULL;
+        if (list->at_once)
+            pthread_create(thread + i, NULL, run_in_thread, list->job + i);
+        else
+            failed |= !(done = run_in_thread(list->job + i));
+    }
+    for (int i = 0; i < list->count; i++) {
+        void *done = list->job;
+        if (list->at_once)
+            pthread_join(thread[i], &done);
+        failed |= !done;
+        told->loss[i] = list->job[i].loss;
+    }
+    return failed;
+}
+
+static void train_all(struct job_list list)
+{
+    char command[100];
+    for (int i = 0; i < list.count; i++) {
+        snprintf(command, sizeof command, "rm -rf %s", list.job[i].folder);
+        if (!list.job[i].resume)
+            assert_int_equal(system(command), 0);
+    }
+    in_process(run_jobs, &list);
+    for (int i = 0; i < list.count; i++)
+        list.job[i].loss = told->loss[i];
 }
 
 /* The loss at its end. */
 static double train(struct job job)
 {
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", job.folder);
-    if (!job.resume)
-        assert_int_equal(system(command), 0);
-    in_process(run_job, &job);
-    return told->loss;
+    train_all((struct job_list){ .job = &job, .count = 1 });
+    return job.loss;
 }
 
 /* The numbers of a trained model, all float: *count of them. */
@@ -217,47 +271,65 @@ static const char *few_or(const char *steps)
     return short_form() ? "4" : steps;
 }
 
-static void the_same_bits_again(void **state)
+/* Rounding differs, and grows through the steps: what was measured on PoCL is below a tenth of the
+ * tolerance. */
+static void check_training(const char *attention, const char *precision, const char *steps)
 {
-    (void)state;
-    need_driver();
-    for (int a = 0; a < ATTENTIONS; a++)
-        for (int bf16 = 0; bf16 <= (a == 0); bf16++) { /* PoCL compiles for a long time */
-            struct job job = { .folder = "test_gpu_a",
-                               .attention = attentions[a],
-                               .precision = bf16 ? "bf16" : "f32",
-                               .steps = few_or("4"),
-                               .where = ON_OPENCL };
-            double first = train(job);
-            job.folder = "test_gpu_b";
-            job.threads = 1;
-            assert_true(train(job) == first);
-            assert_true(distance("test_gpu_a", "test_gpu_b") == 0);
-        }
+    bool bf16 = strcmp(precision, "bf16") == 0;
+    struct job job[4];
+    const char *const folder[4] = { "test_gpu_cpu", "test_gpu_long", "test_gpu_a", "test_gpu_b" };
+    for (int i = 0; i < 4; i++)
+        job[i] = (struct job){ .folder = folder[i],
+                               .attention = attention,
+                               .precision = precision,
+                               .steps = i < 2 ? few_or(steps) : "3",
+                               .where = i == 0 ? ON_CPU : ON_OPENCL,
+                               .threads = i == 3 ? 1 : 2 };
+    train_all((struct job_list){ .job = job, .count = 4 });
+    double cpu = job[0].loss, apart = distance("test_gpu_cpu", "test_gpu_long");
+    print_message("%s, %s: loss %.9g on the CPU, %.9g on the device, weights %.2g apart\n",
+                  attention, precision, cpu, job[1].loss, apart);
+    assert_true(fabs(cpu - job[1].loss) <= (bf16 ? 5e-3 : 1e-5) * cpu);
+    assert_true(apart <= (bf16 ? 5e-2 : 1e-4));
+    assert_true(job[2].loss == job[3].loss);
+    assert_true(distance("test_gpu_a", "test_gpu_b") == 0);
 }
 
-/* Rounding differs, and grows through 100 steps: what was measured on PoCL is below a tenth of the
- * tolerance. */
 static void a_hundred_steps_are_those_of_the_cpu(void **state)
 {
     (void)state;
     need_driver();
-    for (int a = 0; a < ATTENTIONS; a++)
-        for (int bf16 = 0; bf16 <= (a == 0); bf16++) { /* PoCL compiles for a long time */
-            struct job job = { .folder = "test_gpu_a",
-                               .attention = attentions[a],
-                               .precision = bf16 ? "bf16" : "f32",
-                               .steps = few_or(a == 1 ? "30" : "100"), /* PoCL: a second a step */
-                               .where = ON_CPU };
-            double cpu = train(job);
-            job.folder = "test_gpu_b";
-            job.where = ON_OPENCL;
-            double gpu = train(job), apart = distance("test_gpu_a", "test_gpu_b");
-            print_message("%s, %s: loss %.9g on the CPU, %.9g on the device, weights %.2g apart\n",
-                          attentions[a], job.precision, cpu, gpu, apart);
-            assert_true(fabs(cpu - gpu) <= (bf16 ? 5e-3 : 1e-5) * cpu);
-            assert_true(apart <= (bf16 ? 5e-2 : 1e-4));
-        }
+    check_training(attentions[0], "f32", "100");
+}
+
+static void training_is_that_of_the_cpu_with_the_same_bits_again(void **state)
+{
+    (void)state;
+    need_driver();
+    check_training(attentions[0], "bf16", "20"); /* PoCL computes for half a second a step */
+    check_training(attentions[1], "f32", "10");
+    check_training(attentions[2], "f32", "20");
+}
+
+/* As `compare` trains them: threads of a process, each with a queue, on one context of the card. */
+static void runs_at_once_have_the_bits_of_runs_alone(void **state)
+{
+    (void)state;
+    need_driver();
+    struct job job[4];
+    const char *const folder[4] = { "test_gpu_a", "test_gpu_b", "test_gpu_c", "test_gpu_d" };
+    for (int i = 0; i < 4; i++)
+        job[i] = (struct job){ .folder = folder[i],
+                               .attention = i % 2 ? "mixer" : attentions[0],
+                               .precision = "f32",
+                               .steps = "4",
+                               .where = ON_OPENCL,
+                               .threads = 1 };
+    train_all((struct job_list){ .job = job, .count = 2, .at_once = true });
+    train_all((struct job_list){ .job = job + 2, .count = 2 });
+    assert_true(job[0].loss == job[2].loss && job[1].loss == job[3].loss);
+    assert_true(distance("test_gpu_a", "test_gpu_c") == 0);
+    assert_true(distance("test_gpu_b", "test_gpu_d") == 0);
 }
 
 /* Killed when the checkpoint of step 8 is there, it goes on to the same weights. */
@@ -268,12 +340,12 @@ static void a_kill_changes_no_bit(void **state)
     struct job job = { .folder = "test_gpu_a",
                        .attention = attentions[0],
                        .precision = "f32",
-                       .steps = short_form() ? "30" : "60",
+                       .steps = "20",
                        .where = ON_OPENCL };
     double whole = train(job);
     job.folder = "test_gpu_b";
     assert_int_equal(system("rm -rf test_gpu_b"), 0);
-    pid_t child = start(run_job, &job);
+    pid_t child = start(run_jobs, &(struct job_list){ .job = &job, .count = 1 });
     while (access("test_gpu_b/checkpoint-000000008.safetensors", F_OK)) {
         assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
         usleep(1000);
@@ -293,16 +365,18 @@ static void a_run_goes_on_on_another_device(void **state)
     struct job job = { .folder = "test_gpu_a",
                        .attention = attentions[0],
                        .precision = "f32",
-                       .steps = few_or("20"),
+                       .steps = few_or("10"),
                        .where = ON_CPU };
     double halfway = train(job);
-    job.steps = short_form() ? "8" : "40";
+    job.steps = short_form() ? "8" : "20";
     assert_int_equal(system("rm -rf test_gpu_b; cp -r test_gpu_a test_gpu_b"), 0);
     job.resume = 1;
     double cpu = train(job);
+    assert_false(told->other_rounding);
     job.folder = "test_gpu_b";
     job.where = ON_OPENCL;
     double moved = train(job);
+    assert_true(told->other_rounding);
     assert_true(cpu < halfway);
     assert_true(fabs(cpu - moved) <= 1e-5 * cpu);
     assert_true(distance("test_gpu_a", "test_gpu_b") <= 1e-4);
@@ -312,15 +386,16 @@ static void no_byte_is_written_beside_a_tensor(void **state)
 {
     (void)state;
     need_driver();
-    for (int a = 0; a < ATTENTIONS; a++) {
-        const char *const precisions[] = { "f32", "bf16" };
-        for (int p = 0; p < 2; p++)
-            train((struct job){ .folder = "test_gpu_a",
-                                .attention = attentions[a],
-                                .precision = precisions[p],
-                                .steps = "2",
-                                .where = GUARDED_OPENCL });
-    }
+    struct job job[2 * ATTENTIONS];
+    const char *const folder[] = { "test_gpu_a", "test_gpu_b", "test_gpu_c",
+                                   "test_gpu_d", "test_gpu_e", "test_gpu_f" };
+    for (int i = 0; i < 2 * ATTENTIONS; i++)
+        job[i] = (struct job){ .folder = folder[i],
+                               .attention = attentions[i / 2],
+                               .precision = i % 2 ? "bf16" : "f32",
+                               .steps = "2",
+                               .where = GUARDED_OPENCL };
+    train_all((struct job_list){ .job = job, .count = 2 * ATTENTIONS });
 }
 
 /* ---- wide rows ---- */
@@ -387,8 +462,9 @@ static void wide_rows_are_transformed_in_scratch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_bits_again),
         cmocka_unit_test(a_hundred_steps_are_those_of_the_cpu),
+        cmocka_unit_test(training_is_that_of_the_cpu_with_the_same_bits_again),
+        cmocka_unit_test(runs_at_once_have_the_bits_of_runs_alone),
         cmocka_unit_test(a_kill_changes_no_bit),
         cmocka_unit_test(a_run_goes_on_on_another_device),
         cmocka_unit_test(no_byte_is_written_beside_a_tensor),

@@ -3,10 +3,15 @@
  * device is opened. Memory is coarse-grained shared virtual memory: its addresses can be added to
  * and passed in structs, and the host copies from and to it by commands of the queue only.
  *
+ * All devices that a process opens on one card share its context and its compiled programs, which
+ * stay until the process ends: runs that share the card, or follow each other, compile once. Each
+ * has a queue and kernels of its own.
+ *
  * The declarations below are those of CL/cl.h, which the build then does not need. */
 #include "device/gpu/gpu_driver.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +40,6 @@ enum {
     F(clGetDeviceInfo, int32_t, (cl_handle, uint32_t, size_t, void *, size_t *))                   \
     F(clCreateContext, cl_handle,                                                                  \
       (const intptr_t *, uint32_t, const cl_handle *, void *, void *, int32_t *))                  \
-    F(clReleaseContext, int32_t, (cl_handle))                                                      \
     F(clCreateCommandQueueWithProperties, cl_handle,                                               \
       (cl_handle, cl_handle, const uint64_t *, int32_t *))                                         \
     F(clReleaseCommandQueue, int32_t, (cl_handle))                                                 \
@@ -63,21 +67,40 @@ enum {
     F(clFlush, int32_t, (cl_handle))                                                               \
     F(clFinish, int32_t, (cl_handle))
 
-enum { MAX_ALLOCATIONS = 4096, MAX_PROGRAM_KERNELS = 64 };
+enum { MAX_ALLOCATIONS = 4096, MAX_PROGRAM_KERNELS = 64, MAX_PARTS = 8 };
 
-struct opencl {
+/* What the devices on a card have in common. */
+struct opencl_card {
+    int index;
     void *library;
 #define OPENCL_POINTER(name, result, parameters) result(*name) parameters;
     OPENCL_FUNCTIONS(OPENCL_POINTER)
-    cl_handle device, context, queue;
-    bool processor; /* programs are not optimised: PoCL takes minutes for one that is, and a
-                       processor has the CPU device for speed */
+    cl_handle device, context;
+    struct oa_gpu_facts facts; /* processor: programs are not optimised: PoCL takes minutes for one
+                                  that is, and a processor has the CPU device for speed */
+    struct opencl_built *built;
+    struct opencl_card *next;
+};
+
+struct opencl_built {
+    struct opencl_built *next;
+    int parts;
+    const char *text[MAX_PARTS]; /* constants of the program */
+    cl_handle program;
+};
+
+static struct opencl_card *opencl_cards; /* under the lock, as their lists */
+static pthread_mutex_t opencl_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct opencl {
+    struct opencl_card *card;
+    cl_handle queue;
     void *allocation[MAX_ALLOCATIONS]; /* for kernels that are given addresses in structs */
     int allocations;
 };
 
 struct opencl_program {
-    struct opencl *cl;
+    struct opencl_card *card;
     cl_handle program, kernel[MAX_PROGRAM_KERNELS];
     int kernels;
 };
@@ -92,10 +115,10 @@ static bool opencl_check(oa_context *c, int32_t status, const char *what)
 
 /* ---- opening ---- */
 
-static bool load_opencl(oa_context *c, struct opencl *cl)
+static bool load_opencl(oa_context *c, struct opencl_card *card)
 {
-    cl->library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!cl->library) {
+    card->library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!card->library) {
         oa_fail(c, OA_UNSUPPORTED,
                 "device opencl: libOpenCL.so.1 cannot be loaded; it comes with the driver of a "
                 "card (Debian: ocl-icd-libopencl1; for a processor: pocl-opencl-icd)");
@@ -103,8 +126,8 @@ static bool load_opencl(oa_context *c, struct opencl *cl)
     }
     const char *missing = NULL;
 #define OPENCL_LOAD(name, result, parameters)                                                      \
-    *(void **)(&cl->name) = dlsym(cl->library, #name);                                             \
-    if (!cl->name)                                                                                 \
+    *(void **)(&card->name) = dlsym(card->library, #name);                                         \
+    if (!card->name)                                                                               \
         missing = #name;
     OPENCL_FUNCTIONS(OPENCL_LOAD)
     if (missing)
@@ -114,41 +137,43 @@ static bool load_opencl(oa_context *c, struct opencl *cl)
 }
 
 /* Devices of all platforms, one after the other; how many. */
-static int list_opencl_devices(struct opencl *cl, cl_handle device[MAX_DEVICES])
+static int list_opencl_devices(struct opencl_card *card, cl_handle device[MAX_DEVICES])
 {
     cl_handle platform[MAX_DEVICES];
     uint32_t platforms = 0, devices = 0;
-    if (cl->clGetPlatformIDs(MAX_DEVICES, platform, &platforms))
+    if (card->clGetPlatformIDs(MAX_DEVICES, platform, &platforms))
         return 0;
     for (uint32_t i = 0; i < oa_min(platforms, MAX_DEVICES) && devices < MAX_DEVICES; i++) {
         uint32_t more = 0, room = MAX_DEVICES - devices;
-        if (cl->clGetDeviceIDs(platform[i], (uint32_t)CL_DEVICE_TYPE_ALL, room, device + devices,
-                               &more) == 0)
+        if (card->clGetDeviceIDs(platform[i], (uint32_t)CL_DEVICE_TYPE_ALL, room, device + devices,
+                                 &more) == 0)
             devices += (uint32_t)oa_min(more, room);
     }
     return (int)devices;
 }
 
-static void opencl_facts(struct opencl *cl, struct oa_gpu_facts *facts)
+static void opencl_facts(struct opencl_card *card)
 {
+    struct oa_gpu_facts *facts = &card->facts;
     char version[128] = "", driver[128] = "";
     uint64_t memory = 0, type = 0;
-    cl->clGetDeviceInfo(cl->device, CL_DEVICE_NAME, sizeof facts->name, facts->name, NULL);
-    cl->clGetDeviceInfo(cl->device, CL_DEVICE_VERSION, sizeof version, version, NULL);
-    cl->clGetDeviceInfo(cl->device, CL_DRIVER_VERSION, sizeof driver, driver, NULL);
-    cl->clGetDeviceInfo(cl->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
-    cl->clGetDeviceInfo(cl->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    card->clGetDeviceInfo(card->device, CL_DEVICE_NAME, sizeof facts->name, facts->name, NULL);
+    card->clGetDeviceInfo(card->device, CL_DEVICE_VERSION, sizeof version, version, NULL);
+    card->clGetDeviceInfo(card->device, CL_DRIVER_VERSION, sizeof driver, driver, NULL);
+    card->clGetDeviceInfo(card->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
+    card->clGetDeviceInfo(card->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     snprintf(facts->driver, sizeof facts->driver, "%.60s, driver %.50s", version, driver);
     facts->memory = memory;
-    facts->processor = cl->processor = type & CL_DEVICE_TYPE_CPU;
+    facts->processor = type & CL_DEVICE_TYPE_CPU;
 }
 
 /* What the kernels need and a device may lack. */
-static bool opencl_suffices(oa_context *c, struct opencl *cl, const char *name)
+static bool opencl_suffices(oa_context *c, struct opencl_card *card)
 {
+    const char *name = card->facts.name;
     uint64_t memory = 0, doubles = 0;
-    cl->clGetDeviceInfo(cl->device, CL_DEVICE_SVM_CAPABILITIES, sizeof memory, &memory, NULL);
-    cl->clGetDeviceInfo(cl->device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles, NULL);
+    card->clGetDeviceInfo(card->device, CL_DEVICE_SVM_CAPABILITIES, sizeof memory, &memory, NULL);
+    card->clGetDeviceInfo(card->device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles, NULL);
     if (!(memory & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER))
         oa_fail(c, OA_UNSUPPORTED, "device opencl: %s has no shared virtual memory (OpenCL 2.0)",
                 name);
@@ -157,45 +182,72 @@ static bool opencl_suffices(oa_context *c, struct opencl *cl, const char *name)
     return (memory & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) && doubles;
 }
 
+static bool open_card(oa_context *c, struct opencl_card *card)
+{
+    cl_handle device[MAX_DEVICES];
+    int32_t status = 0;
+    if (!load_opencl(c, card))
+        return false;
+    int devices = list_opencl_devices(card, device);
+    if (card->index >= devices) {
+        oa_fail(c, OA_UNSUPPORTED, "device opencl:%d is not here; OpenCL devices: %d%s",
+                card->index, devices, devices ? ", numbered from 0" : " (no driver is installed)");
+        return false;
+    }
+    card->device = device[card->index];
+    opencl_facts(card);
+    if (!opencl_suffices(c, card))
+        return false;
+    card->context = card->clCreateContext(NULL, 1, &card->device, NULL, NULL, &status);
+    return opencl_check(c, status, "clCreateContext");
+}
+
+/* Under the lock; NULL after a failure. */
+static struct opencl_card *card_of(oa_context *c, int index)
+{
+    struct opencl_card *card = opencl_cards;
+    while (card && card->index != index)
+        card = card->next;
+    if (card)
+        return card;
+    card = oa_alloc(c, sizeof *card);
+    if (!card)
+        return NULL;
+    card->index = index;
+    if (!open_card(c, card)) {
+        if (card->library)
+            dlclose(card->library);
+        oa_free(card);
+        return NULL;
+    }
+    card->next = opencl_cards;
+    return opencl_cards = card;
+}
+
 static void opencl_close(void *state)
 {
     struct opencl *cl = state;
     if (cl->queue)
-        cl->clReleaseCommandQueue(cl->queue);
-    if (cl->context)
-        cl->clReleaseContext(cl->context);
-    if (cl->library)
-        dlclose(cl->library);
+        cl->card->clReleaseCommandQueue(cl->queue);
     oa_free(cl);
-}
-
-static bool open_opencl(oa_context *c, struct opencl *cl, int index, struct oa_gpu_facts *facts)
-{
-    cl_handle device[MAX_DEVICES];
-    int32_t status = 0;
-    if (!load_opencl(c, cl))
-        return false;
-    int devices = list_opencl_devices(cl, device);
-    if (index >= devices) {
-        oa_fail(c, OA_UNSUPPORTED, "device opencl:%d is not here; OpenCL devices: %d%s", index,
-                devices, devices ? ", numbered from 0" : " (no driver is installed)");
-        return false;
-    }
-    cl->device = device[index];
-    opencl_facts(cl, facts);
-    if (!opencl_suffices(c, cl, facts->name))
-        return false;
-    cl->context = cl->clCreateContext(NULL, 1, &cl->device, NULL, NULL, &status);
-    if (!opencl_check(c, status, "clCreateContext"))
-        return false;
-    cl->queue = cl->clCreateCommandQueueWithProperties(cl->context, cl->device, NULL, &status);
-    return opencl_check(c, status, "clCreateCommandQueueWithProperties");
 }
 
 static void *opencl_open(oa_context *c, int index, struct oa_gpu_facts *facts)
 {
+    int32_t status = 0;
     struct opencl *cl = oa_alloc(c, sizeof *cl);
-    if (cl && !open_opencl(c, cl, index, facts)) {
+    if (!cl)
+        return NULL;
+    pthread_mutex_lock(&opencl_lock);
+    cl->card = card_of(c, index);
+    pthread_mutex_unlock(&opencl_lock);
+    if (cl->card) {
+        *facts = cl->card->facts;
+        cl->queue = cl->card->clCreateCommandQueueWithProperties(cl->card->context,
+                                                                 cl->card->device, NULL, &status);
+        opencl_check(c, status, "clCreateCommandQueueWithProperties");
+    }
+    if (!cl->queue) {
         opencl_close(cl);
         return NULL;
     }
@@ -211,7 +263,7 @@ static void *opencl_allocate(void *state, oa_context *c, size_t bytes)
         oa_fail(c, OA_NO_MEMORY, "device opencl: more than %d allocations", MAX_ALLOCATIONS);
         return NULL;
     }
-    void *memory = cl->clSVMAlloc(cl->context, CL_MEM_READ_WRITE, bytes, 0);
+    void *memory = cl->card->clSVMAlloc(cl->card->context, CL_MEM_READ_WRITE, bytes, 0);
     if (memory)
         cl->allocation[cl->allocations++] = memory;
     else
@@ -228,8 +280,8 @@ static void opencl_release(void *state, void *memory)
     if (i == cl->allocations)
         return;
     cl->allocation[i] = cl->allocation[--cl->allocations];
-    cl->clFinish(cl->queue);
-    cl->clSVMFree(cl->context, memory);
+    cl->card->clFinish(cl->queue);
+    cl->card->clSVMFree(cl->card->context, memory);
 }
 
 static void opencl_copy_bytes(void *state, oa_context *c, bool wait, size_t bytes, const void *x,
@@ -237,7 +289,7 @@ static void opencl_copy_bytes(void *state, oa_context *c, bool wait, size_t byte
 {
     struct opencl *cl = state;
     if (bytes && x != y)
-        opencl_check(c, cl->clEnqueueSVMMemcpy(cl->queue, wait, y, x, bytes, 0, NULL, NULL),
+        opencl_check(c, cl->card->clEnqueueSVMMemcpy(cl->queue, wait, y, x, bytes, 0, NULL, NULL),
                      "clEnqueueSVMMemcpy");
 }
 
@@ -261,40 +313,78 @@ static void opencl_fill(void *state, oa_context *c, size_t bytes, int byte, void
     struct opencl *cl = state;
     unsigned char pattern = (unsigned char)byte;
     if (bytes)
-        opencl_check(c, cl->clEnqueueSVMMemFill(cl->queue, x, &pattern, 1, bytes, 0, NULL, NULL),
+        opencl_check(c,
+                     cl->card->clEnqueueSVMMemFill(cl->queue, x, &pattern, 1, bytes, 0, NULL, NULL),
                      "clEnqueueSVMMemFill");
 }
 
 /* ---- kernels ---- */
 
-static void report_opencl_log(oa_context *c, struct opencl *cl, cl_handle program, const char *name)
+static void report_opencl_log(oa_context *c, struct opencl_card *card, cl_handle program,
+                              const char *name)
 {
     char log[2000] = "";
     size_t bytes = 0;
-    cl->clGetProgramBuildInfo(program, cl->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log,
-                              &bytes);
+    card->clGetProgramBuildInfo(program, card->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log,
+                                &bytes);
     oa_fail(c, OA_UNSUPPORTED, "device opencl: its compiler refuses %s.cl: %s", name, log);
+}
+
+static struct opencl_built *find_built(struct opencl_card *card, int parts, const char *const *text)
+{
+    struct opencl_built *b = card->built;
+    while (b && (b->parts != parts || memcmp(b->text, text, (size_t)parts * sizeof *text) != 0))
+        b = b->next;
+    return b;
+}
+
+/* Under the lock; NULL after a failure. */
+static struct opencl_built *build_program(oa_context *c, struct opencl_card *card, const char *name,
+                                          int parts, const char *const *text)
+{
+    extern const char oa_opencl_language_cl[];
+    const char *all[MAX_PARTS + 1] = { oa_opencl_language_cl };
+    int32_t status = 0;
+    struct opencl_built *b = oa_alloc(c, sizeof *b);
+    if (!b)
+        return NULL;
+    memcpy(all + 1, text, (size_t)parts * sizeof *text);
+    memcpy(b->text, text, (size_t)parts * sizeof *text);
+    b->parts = parts;
+    b->program =
+        card->clCreateProgramWithSource(card->context, (uint32_t)parts + 1, all, NULL, &status);
+    if (opencl_check(c, status, "clCreateProgramWithSource") &&
+        card->clBuildProgram(
+            b->program, 1, &card->device,
+            card->facts.processor ? "-cl-std=CL3.0 -cl-opt-disable" : "-cl-std=CL3.0", NULL, NULL))
+        report_opencl_log(c, card, b->program, name);
+    if (oa_status(c)) {
+        if (b->program)
+            card->clReleaseProgram(b->program);
+        oa_free(b);
+        return NULL;
+    }
+    b->next = card->built;
+    return card->built = b;
 }
 
 static void *opencl_compile(void *state, oa_context *c, const char *name, int parts,
                             const char *const *text)
 {
-    extern const char oa_opencl_language_cl[];
     struct opencl *cl = state;
-    const char *all[8] = { oa_opencl_language_cl };
-    int32_t status = 0;
     struct opencl_program *p = oa_alloc(c, sizeof *p);
     if (!p)
         return NULL;
-    memcpy(all + 1, text, (size_t)parts * sizeof *text);
-    p->cl = cl;
-    p->program =
-        cl->clCreateProgramWithSource(cl->context, (uint32_t)parts + 1, all, NULL, &status);
-    if (opencl_check(c, status, "clCreateProgramWithSource") &&
-        cl->clBuildProgram(p->program, 1, &cl->device,
-                           cl->processor ? "-cl-std=CL3.0 -cl-opt-disable" : "-cl-std=CL3.0", NULL,
-                           NULL))
-        report_opencl_log(c, cl, p->program, name);
+    pthread_mutex_lock(&opencl_lock);
+    struct opencl_built *b = find_built(cl->card, parts, text);
+    if (!b)
+        b = build_program(c, cl->card, name, parts, text);
+    pthread_mutex_unlock(&opencl_lock);
+    if (!b) {
+        oa_free(p);
+        return NULL;
+    }
+    *p = (struct opencl_program){ .card = cl->card, .program = b->program };
     return p;
 }
 
@@ -302,9 +392,7 @@ static void opencl_forget(void *program)
 {
     struct opencl_program *p = program;
     for (int i = 0; i < p->kernels; i++)
-        p->cl->clReleaseKernel(p->kernel[i]);
-    if (p->program)
-        p->cl->clReleaseProgram(p->program);
+        p->card->clReleaseKernel(p->kernel[i]);
     oa_free(p);
 }
 
@@ -317,7 +405,7 @@ static void *opencl_kernel(void *program, oa_context *c, const char *name)
                 MAX_PROGRAM_KERNELS);
         return NULL;
     }
-    cl_handle kernel = p->cl->clCreateKernel(p->program, name, &status);
+    cl_handle kernel = p->card->clCreateKernel(p->program, name, &status);
     if (!opencl_check(c, status, name))
         return NULL;
     return p->kernel[p->kernels++] = kernel;
@@ -330,14 +418,15 @@ static bool set_opencl_arguments(struct opencl *cl, oa_context *c, void *kernel,
     for (int i = 0; i < l->arguments && !status; i++) {
         const struct oa_gpu_argument *a = l->argument + i;
         if (a->bytes)
-            status = cl->clSetKernelArg(kernel, (uint32_t)i, a->bytes, a->value);
+            status = cl->card->clSetKernelArg(kernel, (uint32_t)i, a->bytes, a->value);
         else
-            status =
-                cl->clSetKernelArgSVMPointer(kernel, (uint32_t)i, *(const void *const *)a->value);
+            status = cl->card->clSetKernelArgSVMPointer(kernel, (uint32_t)i,
+                                                        *(const void *const *)a->value);
     }
     if (!status && l->indirect)
-        status = cl->clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS,
-                                         (size_t)cl->allocations * sizeof(void *), cl->allocation);
+        status =
+            cl->card->clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS,
+                                          (size_t)cl->allocations * sizeof(void *), cl->allocation);
     return opencl_check(c, status, "clSetKernelArg");
 }
 
@@ -348,15 +437,16 @@ static void opencl_launch(void *state, oa_context *c, void *kernel, const struct
            all[3] = { (size_t)(l->groups[0] * l->threads), (size_t)l->groups[1],
                       (size_t)l->groups[2] };
     if (set_opencl_arguments(cl, c, kernel, l))
-        opencl_check(
-            c, cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, all, threads, 0, NULL, NULL),
-            "clEnqueueNDRangeKernel");
+        opencl_check(c,
+                     cl->card->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, all, threads, 0,
+                                                      NULL, NULL),
+                     "clEnqueueNDRangeKernel");
 }
 
 static void opencl_wait(void *state, oa_context *c)
 {
     struct opencl *cl = state;
-    opencl_check(c, cl->clFinish(cl->queue), "clFinish");
+    opencl_check(c, cl->card->clFinish(cl->queue), "clFinish");
 }
 
 const struct oa_gpu_driver oa_gpu_opencl = {
