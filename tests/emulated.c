@@ -13,8 +13,6 @@
  * Compiled without a sanitizer in any build. */
 #include "emulated.h"
 
-#include "base/asan_poison.h"
-
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,17 +23,24 @@
 #include <ucontext.h>
 
 enum { MOST_ALLOCATIONS = 4096, GAP = 4096, STACK = 256 << 10 };
+#ifdef ORTHANT_POISON
+enum { ADDRESS_SANITIZER = 1 };
+#else
+enum { ADDRESS_SANITIZER = 0 };
+#endif
 
 struct emulated_place emulated_at;
+bool emulated_bounds_only;
 
 static _Noreturn void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- marks ---- */
 
-/* A time of 0: nobody yet. */
 struct mark {
-    uint64_t time : 48, thread : 8, several : 1, /* other threads as well, at this time */
-        groups : 1;                              /* other groups of the launch as well */
+    uint64_t time; /* 0: nobody yet */
+    int thread;
+    bool several; /* other threads as well, at this time */
+    bool groups;  /* other groups of the launch as well */
 };
 
 struct marks {
@@ -94,12 +99,14 @@ static bool unordered(struct mark m, uint64_t since)
 
 static void mark_read(struct mark *m, uint64_t since)
 {
-    struct mark new = { .time = state.now, .thread = (unsigned)emulated_at.thread & 0xff };
-    if (m->time >= since) {
-        new.groups = m->groups || m->time < state.group;
-        new.several = m->time == state.now && (m->several || m->thread != emulated_at.thread);
+    if (m->time < since) {
+        m->several = m->groups = false;
+    } else {
+        m->groups |= m->time < state.group;
+        m->several = m->time == state.now && (m->several || m->thread != emulated_at.thread);
     }
-    *m = new;
+    m->time = state.now;
+    m->thread = emulated_at.thread;
 }
 
 static _Noreturn void report_race(const struct range *r, size_t byte, bool write, bool written,
@@ -108,7 +115,7 @@ static _Noreturn void report_race(const struct range *r, size_t byte, bool write
     bool groups = other.groups || other.time < state.group;
     report("%s byte %zu of %s, which thread %d of %s group %s, and no barrier is between",
            write ? "writes" : "reads", byte, r == &state.shared ? "shared memory" : "an allocation",
-           (int)other.thread, groups ? "another" : "the", written ? "wrote" : "read");
+           other.thread, groups ? "another" : "the", written ? "wrote" : "read");
 }
 
 static void touch(const struct range *r, size_t first, size_t bytes, bool write)
@@ -125,8 +132,7 @@ static void touch(const struct range *r, size_t first, size_t bytes, bool write)
         if (!write && shared && m->written.time < since)
             report("reads byte %zu of shared memory, which its group has not written", i);
         if (write)
-            m->written =
-                (struct mark){ .time = state.now, .thread = (unsigned)emulated_at.thread & 0xff };
+            m->written = (struct mark){ .time = state.now, .thread = emulated_at.thread };
         else
             mark_read(&m->read, since);
     }
@@ -161,7 +167,8 @@ static void access_bytes(const void *address, size_t bytes, bool write)
     if (!r || x + bytes > r->memory + r->bytes)
         report("%s %zu bytes at %p, outside of every allocation", write ? "writes" : "reads", bytes,
                address);
-    touch(r, (size_t)(x - r->memory), bytes, write);
+    if (!emulated_bounds_only)
+        touch(r, (size_t)(x - r->memory), bytes, write);
 }
 
 #define CALL(name)                                                                                 \
@@ -222,7 +229,7 @@ static const void *const *arguments; /* of the launch */
  * and takes the stack for that of the process. */
 static void switch_threads(struct thread *from, struct thread *to)
 {
-    if (OA_ASAN)
+    if (ADDRESS_SANITIZER)
         swapcontext(&from->context, &to->context);
     else if (_setjmp(from->place) == 0)
         _longjmp(to->place, 1);
@@ -256,7 +263,7 @@ static void make_threads(void)
         c->uc_stack.ss_size = STACK;
         makecontext(c, run_thread, 0);
         emulated_at.thread = i;
-        if (OA_ASAN)
+        if (ADDRESS_SANITIZER)
             swapcontext(&scheduler.context, c);
         else if (_setjmp(scheduler.place) == 0)
             setcontext(c);
@@ -311,7 +318,8 @@ static void emulated_close(void *own)
 static void *emulated_allocate(void *own, oa_context *c, size_t bytes)
 {
     (void)own;
-    struct range r = { oa_alloc_raw(c, bytes + (OA_ASAN ? 0 : GAP)), bytes, new_marks(bytes) };
+    struct range r = { oa_alloc_raw(c, bytes + (ADDRESS_SANITIZER ? 0 : GAP)), bytes,
+                       new_marks(bytes) };
     pthread_mutex_lock(&state.lock);
     if (!r.memory || !r.marks || state.allocations == MOST_ALLOCATIONS)
         abort();

@@ -36,6 +36,7 @@ void emulated_barrier(int line);
 #include "device/gpu/gpu.h"
 
 extern const struct oa_gpu_driver emulated_driver;
+extern bool emulated_bounds_only; /* races are not looked for: several times as fast */
 
 /* The table of the GPU device on that driver. */
 const struct oa_device_ops *oa_emulated_device(void);

@@ -73,7 +73,6 @@ static void kernels_without_a_mistake_run(void **state)
     for (int i = 0; i < N; i++) /* sums of 0…127 and of 128…255 */
         right[i] = i < OA_GPU_GROUP ? 8128 : 24512;
     assert_int_equal(outcome("planted_nothing", right, said), 0);
-    assert_string_equal(said, "");
 }
 
 static void check_found(const char *name, const char *sentence)
