@@ -7,6 +7,7 @@
 #     tools/mutants.sh check                      only that every patch of tests/faults and tests/bugs applies and compiles
 #     tools/mutants.sh random N [SEED]            N mistakes made by operators (tools/mutator.c) anywhere in src
 #     tools/mutants.sh changed N [REVISION]       the same in the lines that changed since REVISION (HEAD~1)
+#     tools/mutants.sh kernels N [SEED]           the same in the GPU device's kernels, src/device/gpu/*.cl
 #     tools/mutants.sh NAME.patch...              these patches
 #
 # SEED is the commit where it is not given. A patch begins with what is wrong, and a line "tests: NAME..." with the tests that should
@@ -58,10 +59,12 @@ alter() { # MUTANT FOLDER
 
 # ---- building: only what the altered file is part of
 
-# Files that are compiled from FILE: itself, or what includes it, tests too.
+# Files that are compiled from FILE: itself, or what includes it, tests too. Kernels are compiled for the host, once for each
+# precision (tests/emulated_kernels.cpp).
 units() { # FILE
     case $1 in
     *.c) echo "$1" ;;
+    *.cl) for precision in f32 bf16 f64; do echo "tests/emulated_$precision.dir/emulated_kernels.cpp"; done ;;
     *) find "$build/CMakeFiles" "$build/tests/CMakeFiles" -name '*.c.o.d' -exec grep -l -e "/$1\( \|\$\)" {} + |
         sed "s|^$build/CMakeFiles/[^/]*\.dir/||; s|^$build/tests/CMakeFiles/[^/]*\.dir/|tests/|; s|\.o\.d$||" | sort -u |
         while read -r unit; do [ ! -f "$unit" ] || echo "$unit"; done ;; # an old build has objects of files that are gone
@@ -74,12 +77,16 @@ types="-w -Werror=implicit-function-declaration -Werror=int-conversion -Werror=i
 compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
     for unit in $(units "$1"); do
         object=$2/$(echo "$unit" | tr / -).o
-        input=$root/$unit
+        source=$root/$(echo "$unit" | sed 's|[^/]*\.dir/||') flags=$types made='-o CMakeFiles/[^ ]*'
+        input=$source
         [ "$unit" != "$1" ] || input=$2/$unit
-        command=$(sed -n "s|^ *\"command\": \"\(.*\) -o CMakeFiles/[^ ]* -c $root/$unit\".*|\1|p" \
+        case $unit in
+        *.cpp) made="-o CMakeFiles/${unit#tests/}.o" flags= ;;
+        esac
+        command=$(sed -n "s|^ *\"command\": \"\(.*\) $made -c $source\".*|\1|p" \
             "$build/compile_commands.json" | head -n 1 | sed 's/\\\(.\)/\1/g') # from JSON to words of the shell
         [ -n "$command" ] || { echo "nothing is known of how $unit is compiled"; return 1; }
-        (cd "$build" && eval "$command -iquote $2/src -iquote $root/$(dirname "$unit") $types -o $object -c $input") ||
+        (cd "$build" && eval "$command -iquote $2/src -iquote $(dirname "$source") $flags -o $object -c $input") ||
             return 1
     done
 }
@@ -95,6 +102,10 @@ link() { # PROGRAM FOLDER: FOLDER/PROGRAM with the altered objects in front of t
         unit=$(basename "$object" .o | tr - /)
         case $unit in
         "tests/$own.c") unit=$own.c ;;
+        *.cpp)
+            script=$(echo "$script" | sed "s|CMakeFiles/${unit#tests/}\.o|$object|")
+            continue
+            ;;
         tests/*) continue ;;
         esac
         script=$(echo "$script" | sed -e "s|\"*CMakeFiles/$own\.dir/$unit\.o\"*||" -e "s| -o $1 | $object&|")
@@ -127,6 +138,10 @@ likely_tests() { # FILE
     near=$(grep -l "/$name\.h\"" tests/test_*.c 2>/dev/null | sed 's|.*/||; s|\.c$||')
     fast=$(fast_tests | tr ' ' '\n')
     case $1 in
+    *.cl)
+        echo test_golden_emulated test_verify_gpu_emulated
+        return
+        ;;
     src/cli/*) near= fast=$(echo "$fast" | grep -v '^test_') ;; # only the program has these files
     esac
     named=$(echo "$fast" | grep -e "_${name%%_*}" -e "_$room" || true)
@@ -221,7 +236,9 @@ one() { # MUTANT: leaves its line in the results
 
 prepare() {
     [ -f "$build/compile_commands.json" ] || cmake -S . -B "$build" -DORTHANT_TESTS=ON >/dev/null
-    cmake --build "$build" -j "$jobs" >/dev/null
+    targets=
+    [ "$mode" != kernels ] || targets="--target test_golden_emulated test_verify_gpu_emulated"
+    cmake --build "$build" -j "$jobs" $targets >/dev/null
     cc -std=c11 -D_POSIX_C_SOURCE=200809L -O1 tools/mutator.c -o "$build/mutator"
 }
 
@@ -297,6 +314,7 @@ main() {
         ;;
     bugs) share=100 && set -- tests/bugs/*.patch ;;
     check) set -- $(find tests/faults tests/bugs -name "*.patch" | LC_ALL=C sort) ;;
+    kernels) share=70 && set -- $(made_by_operators "${2:?how many?}" "${3:-$commit}" $(ls src/device/gpu/*.cl | grep -v -e _language -e _units)) ;;
     random) share=70 && set -- $(made_by_operators "${2:?how many?}" "${3:-$commit}" $(find src -name '*.c' | LC_ALL=C sort)) ;;
     changed)
         lines=$(changed_lines "${3:-HEAD~1}")
