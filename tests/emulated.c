@@ -30,6 +30,7 @@ enum { ADDRESS_SANITIZER = 0 };
 #endif
 
 struct emulated_place emulated_at;
+size_t emulated_bytes, emulated_most_bytes;
 bool emulated_bounds_only;
 
 static _Noreturn void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -324,6 +325,9 @@ static void *emulated_allocate(void *own, oa_context *c, size_t bytes)
     if (!r.memory || !r.marks || state.allocations == MOST_ALLOCATIONS)
         abort();
     state.allocation[state.allocations++] = r;
+    emulated_bytes += bytes;
+    if (emulated_bytes > emulated_most_bytes)
+        emulated_most_bytes = emulated_bytes;
     pthread_mutex_unlock(&state.lock);
     return r.memory;
 }
@@ -334,6 +338,7 @@ static void emulated_release(void *own, void *memory)
     pthread_mutex_lock(&state.lock);
     for (int i = 0; i < state.allocations; i++)
         if (state.allocation[i].memory == memory) {
+            emulated_bytes -= state.allocation[i].bytes;
             munmap(state.allocation[i].marks, marks_bytes(state.allocation[i].bytes));
             state.allocation[i] = state.allocation[--state.allocations];
             oa_free(memory);

@@ -36,6 +36,7 @@ void emulated_barrier(int line);
 #include "device/gpu/gpu.h"
 
 extern const struct oa_gpu_driver emulated_driver;
+extern size_t emulated_bytes, emulated_most_bytes; /* allocated now; at most so far */
 extern bool emulated_bounds_only; /* races are not looked for: several times as fast */
 
 /* The table of the GPU device on that driver. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What emulated.c finds in kernels with planted mistakes (planted.cl), and that it runs the same
- * kernels without. Each launch is in a process of its own. */
+ * kernels without; each launch is in a process of its own. Plans against the memory that is taken.
+ */
 #include "testing.h"
 
 #include "emulated.h"
+#include "train/train.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -113,6 +115,45 @@ static void a_barrier_on_one_side_is_found(void **state)
     check_found("planted_divergence", "has ended");
 }
 
+static double ticking(void)
+{
+    static double ticks;
+    return ticks++;
+}
+
+/* What the card must have beyond the plan: scratch of operations, which comes in blocks of 1 MB or
+ * more, of which a step of this size takes one; and arenas are at least 64 KB. */
+static void a_plan_is_the_memory_of_a_step(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    struct oa_options o;
+    struct oa_workload w;
+    struct oa_plan plan;
+    struct oa_profile profile;
+    oa_options_default(&o);
+    o.model_layers = 2;
+    o.model_width = 32;
+    o.model_heads = 2;
+    o.model_context = 16;
+    o.train_batch = 4;
+    snprintf(o.data_train, sizeof o.data_train, SOURCE_DIR "/data/tinyshakespeare.txt");
+    assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
+    assert_int_equal(oa_plan_workload(c, &o, &w, &plan), OA_OK);
+    oa_context_set_device(c, oa_emulated_device());
+    emulated_bounds_only = true;
+    emulated_most_bytes = 0;
+    assert_int_equal(oa_profile_make(c, &o, &w, ticking, &profile), OA_OK);
+    double arenas = plan.memory_parameters + plan.memory_activations;
+    print_message("planned %.0f bytes, of which %.0f host scratch; took %zu\n",
+                  arenas + plan.memory_scratch, plan.memory_scratch, emulated_most_bytes);
+    assert_true((double)emulated_most_bytes >= arenas);
+    assert_true((double)emulated_most_bytes <= arenas + (1 << 20) + 4 * (64 << 10));
+    oa_profile_close(&profile);
+    oa_workload_close(&w);
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +161,7 @@ int main(void)
         cmocka_unit_test(races_are_found),
         cmocka_unit_test(accesses_outside_are_found),
         cmocka_unit_test(a_barrier_on_one_side_is_found),
+        cmocka_unit_test(a_plan_is_the_memory_of_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
