@@ -27,6 +27,7 @@ quick libcmocka-dev unit tests
 quick binutils      objdump: no instruction newer than a file's name says
 quick chromium-headless-shell|chromium|google-chrome-stable a browser: what reports are to one
 test  pocl-opencl-icd OpenCL on the processor: the GPU device without a card
+test  g++           the kernels of the GPU device, compiled for the host with every access checked
 test  clang         the second compiler, and fuzzing
 test  libclang-rt-dev sanitizers and the fuzzer of clang
 test  clang-format  the layout of the source

@@ -94,8 +94,8 @@ quick() {
         ORTHANT_QUICK=1 tests build -E "$calculating"
 }
 calculating='^test_(kernels|mechanisms|engine_.*|steps|train|theory|golden.*|statistics|anytime|baseline|ops|sparse)$'
-calculating="$calculating|^test_(gpu|transform|omega|generator|budgets|dropout|initial_values|update_rules|library)\$|^cli_faults\$"
-calculating="$calculating|^test_(metrics|synthetic|variance|until|supports|stack|tuning_report)\$|_guarded\$"
+calculating="$calculating|^test_(gpu|verify_gpu|emulated|transform|omega|generator|budgets|dropout|initial_values|update_rules|library)\$|^cli_faults\$"
+calculating="$calculating|^test_(metrics|synthetic|variance|until|supports|stack|tuning_report)\$|_(guarded|emulated)\$"
 calculating="$calculating|^test_(beam|forms|decodings|tasks|masking|measures|tiles|inspect|examples|example_rows|example_batches)\$"
 
 # What clang says of the tests; the library it compiles whole for `no_onednn` and for the fuzzers.
@@ -127,7 +127,7 @@ tsan() {
 
 threadless='language|files|tokenizers|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|writable'
 threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|example_rows|example_batches|measures|masking|forms"
-threadless="$threadless|families|gguf|blocks|token_models|swap|gpu|targeted|turns|golden_optimizers|encode_settled|numbers|vary|speed|tune|comparison|budgets|disk|model_files|adjusted|evidence|profile|comparison_numbers|presets|normals"
+threadless="$threadless|families|gguf|blocks|token_models|swap|gpu|targeted|turns|golden_optimizers|encode_settled|numbers|vary|verify_gpu|speed|tune|comparison|budgets|disk|model_files|adjusted|evidence|profile|comparison_numbers|presets|normals"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
 words_and_files="$words_and_files|init|folder|comparison_folder|exit_codes|headline|measures|notes|ids|theory|demo|demo_translate|compare_(identity|refusals)"
 words_and_files="$words_and_files|import|answer|order|blocks|text_cache|written(_scores)?|strange_folder|threads|compare|tune|parents|resume|progress|ranks|tasks|verify|evidence_trust|faults"
