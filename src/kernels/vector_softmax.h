@@ -96,6 +96,17 @@ INLINE void online_end(const struct online *o, long rows, float *z)
     v_store(z, v_fma(o->old, o->factor, v_load(o->sum, rows)), rows);
 }
 
+enum { TABLE_AHEAD = 2 };
+
+/* Prefetches the part of a row of a tile TABLE_AHEAD rows further: in a table, which tiles of
+ * parameters are read from in place, rows are far apart. */
+INLINE void fetch_table_row(struct span see, const float *row, long ld)
+{
+    const float *x = row + TABLE_AHEAD * ld;
+    for (long j = see.begin; j < see.end; j += OA_ALIGN / (long)sizeof *x)
+        __builtin_prefetch(x + j);
+}
+
 /* The largest of at most W rows, and what online sums begin with. */
 INLINE void softmax_begin(struct online *o, long rows, long cols, double scale, const int32_t *low,
                           const int32_t *high, const float *s, long lds, float *m, const float *z,
@@ -104,6 +115,7 @@ INLINE void softmax_begin(struct online *o, long rows, long cols, double scale, 
     float top[W];
     for (long i = 0; i < rows; i++) {
         struct span see = span_of(low, high, i, cols);
+        fetch_table_row(see, s + i * lds, lds);
         top[i] = row_largest(see.end - see.begin, s + i * lds + see.begin, (float)scale, m[i]);
     }
     online_begin(o, rows, top, m, z, rescale);
@@ -211,6 +223,7 @@ static void softmax_again_gradient(long rows, long cols, double scale, const int
         const float *row = (const float *)s + i * lds + see.begin,
                     *gradient = (const float *)dp + i * lddp + see.begin;
         v_float shift = v_set((float)(-l * LOG2_E)), mean = v_set(((const float *)delta)[i]);
+        fetch_table_row(see, (const float *)s + i * lds, lds);
         ACT *weights = (ACT *)p + i * ldp, *slopes = (ACT *)ds + i * ldds,
             *to = weights + see.begin, *more = slopes + see.begin;
         clear_acts(see.begin, weights);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 enum {
+    ROWS_AHEAD = 2,     /* prefetch distance in rows of a table's gradient */
     FORWARD_BLOCKS = 8, /* query blocks of a forward item: values are packed once for them */
     GRADIENT_KEYS = 512 /* keys of a backward item */
 };
@@ -236,10 +237,16 @@ static void add_tables_dtable(const struct oa_tiles *t, const struct tables_grad
 {
     const struct oa_logits_part *p = &t->a->part[c];
     void *corner = table_at(t, c, p->dtable);
-    for (long i = 0; i < oa_bounds_length(t->rows); i++)
-        t->d->cpu->kernels.add_to_real(oa_bounds_length(t->cols), oa_tiles_alpha(t, c),
+    long n = oa_bounds_length(t->cols);
+    size_t bytes = (size_t)n * t->d->numbers.real_size;
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
+        const char *next = oa_real_at(t->d, corner, (i + ROWS_AHEAD) * p->table_length);
+        for (size_t line = 0; line < bytes; line += OA_ALIGN)
+            __builtin_prefetch(next + line, 1);
+        t->d->cpu->kernels.add_to_real(n, oa_tiles_alpha(t, c),
                                        oa_act_at(t->d, g->ds, i * t->padded_cols),
                                        oa_real_at(t->d, corner, i * p->table_length));
+    }
 }
 
 /* Σ_ij dS_ij table_ij over what is visible. */
