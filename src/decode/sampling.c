@@ -182,7 +182,7 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 /* The tokens whose logit is at least `least`, and more than −∞. */
-static long collect_candidates(struct oa_sampler *s, const float *logits, double least)
+static long list_candidates(struct oa_sampler *s, const float *logits, double least)
 {
     long count = 0;
     for (long i = 0; i < s->vocabulary; i++)
@@ -228,7 +228,7 @@ static void select_candidates(struct sampling_candidate *c, long count, long mos
 /* The candidates that top_k leaves. */
 static long take_best(struct oa_sampler *s, const float *logits)
 {
-    long count = collect_candidates(s, logits, -INFINITY);
+    long count = list_candidates(s, logits, -INFINITY);
     select_candidates(s->candidate, count, s->how.top_k);
     return oa_min(count, s->how.top_k);
 }
@@ -240,7 +240,7 @@ static long take_likely(struct oa_sampler *s, const float *logits, double best, 
     for (double distance = 4;; distance *= 2) {
         bool last = distance > 1000;
         long count =
-            collect_candidates(s, logits, last ? -INFINITY : best - distance * s->how.temperature);
+            list_candidates(s, logits, last ? -INFINITY : best - distance * s->how.temperature);
         if (last || add_candidates(s, count) >= s->how.top_p * all)
             return count;
     }

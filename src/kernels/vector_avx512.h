@@ -120,7 +120,7 @@ INLINE v_float v_pick_float(const v_float x[2], const int32_t *index)
     return _mm512_permutex2var_ps(x[0], _mm512_loadu_si512(index), x[1]);
 }
 
-/* The smallest |x| that is not 0; infinity if all are. No NaN in x. */
+/* The smallest |x| that is not 0; infinity if all are. A NaN may be passed over. */
 INLINE float v_least_size(v_float x)
 {
     v_float size = _mm512_abs_ps(x);

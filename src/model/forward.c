@@ -44,7 +44,7 @@ static const int32_t *no_segments(oa_tape *t, long tokens)
     return out;
 }
 
-static long count_tokens(const struct oa_sequences *in, const struct oa_stack_state *rows)
+static long count_input_tokens(const struct oa_sequences *in, const struct oa_stack_state *rows)
 {
     long sum = 0;
     for (long b = 0; rows && b < in->rows; b++)
@@ -59,7 +59,7 @@ static oa_tensor *embed_at_ends(oa_tape *t, const struct oa_sequences *in, const
 {
     long width = tables->table->dim[1];
     struct oa_device *d = t->device;
-    oa_tensor *all = oa_tensor_new(t, count_tokens(in, state), width);
+    oa_tensor *all = oa_tensor_new(t, count_input_tokens(in, state), width);
     for (long b = 0, at = 0; all && b < in->rows; at += state[b++].queries) {
         long n = state[b].queries;
         const oa_tensor *x = oa_embed(t, in->ids + at, segments ? segments + at : NULL, n, n,
@@ -89,7 +89,7 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
     long first = state ? state->self[0]->tokens : 0,
-         tokens = count_tokens(in, batched ? state : NULL);
+         tokens = count_input_tokens(in, batched ? state : NULL);
     const int32_t *segments = !s->segment                              ? NULL
                               : in->segments && s->segment->dim[0] > 1 ? in->segments
                                                                        : no_segments(t, tokens);
@@ -137,7 +137,7 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
 {
     struct embedded_stack s = { oa_model_stack(m), &m->positions, m->embedding, m->segment,
                                 m->patch };
-    t->invariant_rows = count_tokens(in, rows) > 1 ? 1 : 0;
+    t->invariant_rows = count_input_tokens(in, rows) > 1 ? 1 : 0;
     oa_tensor *hidden = forward_stack(t, m, &s, in, NULL, rows, true);
     t->invariant_rows = 0;
     return hidden;

@@ -172,7 +172,7 @@ static void draw_row(void *argument, long i, const struct oa_worker *w)
 }
 
 /* The next tokens of sequences of a model: numbers on all threads, texts one after the other. */
-static void give_logits(struct oa_slots *s, struct oa_slot *const *slot, int rows)
+static void give_slot_logits(struct oa_slots *s, struct oa_slot *const *slot, int rows)
 {
     enum oa_error code[OA_MOST_SEQUENCES];
     struct drawing d = { slot, s->logits, slot[0]->model->model->vocabulary, code };
@@ -253,7 +253,7 @@ static long read_prompt(struct oa_slots *s, struct oa_slot *slot)
     else if (n == rest && oa_choice_end_prompt(c))
         slot->choice = NULL;
     else if (wants_token)
-        give_logits(s, &slot, 1);
+        give_slot_logits(s, &slot, 1);
     oa_clear_error(s->context);
     return n;
 }
@@ -271,7 +271,7 @@ static struct oa_slot *next_reading(struct oa_slots *s)
     return NULL;
 }
 
-static void read_prompts(struct oa_slots *s, bool *did)
+static void read_slot_prompts(struct oa_slots *s, bool *did)
 {
     struct oa_slot *slot;
     for (long tokens = 0; tokens < OA_DECODING_CHUNK && (slot = next_reading(s));) {
@@ -337,7 +337,7 @@ static void take_pass(struct oa_slots *s, const struct slots_pass *p)
             row[rows++] = slot;
     }
     if (rows)
-        give_logits(s, row, rows);
+        give_slot_logits(s, row, rows);
 }
 
 /* A token of every sequence of a model that has read its prompt, or reads the rest of it now. */
@@ -378,7 +378,7 @@ bool oa_slots_step(struct oa_slots *s)
 {
     bool did = false;
     fill_slots(s);
-    read_prompts(s, &did);
+    read_slot_prompts(s, &did);
     for (int i = 0; i < s->count; i++)
         if (is_first_of_its_model(s, i))
             did |= step_model(s, s->slot[i].model);
