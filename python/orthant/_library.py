@@ -238,6 +238,21 @@ def _open_bar():
     return tqdm(total=1.0, leave=False, bar_format="{desc} {bar}")
 
 
+_KEYWORDS = {"lower": 'better="lower"', "higher": 'better="higher"', "resume": "resume=True"}
+
+
+def _as_keywords(sentence):
+    """With the options that a sentence for the command line advises as keywords: --train.lr is
+    train__lr=. Commands that it quotes stay."""
+    if "'orthant " in sentence:
+        return sentence
+    def keyword(match):
+        name = match.group(1)
+        return _KEYWORDS.get(name) or name.replace(".", "__").replace("-", "_") + "="
+    sentence = re.sub(r"(?<![\w-])--([a-z][a-z_.-]*[a-z])", keyword, sentence)
+    return sentence.replace("form.cross", "cross=True")
+
+
 # ---- contexts and calls
 
 
@@ -300,7 +315,7 @@ class Context:
         library.oa_last_error(self.handle, ctypes.byref(address))
         text = (address.value or b"").decode("utf-8", "replace")
         library.oa_clear_error(self.handle)
-        return text or binding.ERRORS[code][1]
+        return _as_keywords(text) or binding.ERRORS[code][1]
 
     def check(self, code, accept=()):
         """Raises what a call returned; codes of `accept` are no failures."""

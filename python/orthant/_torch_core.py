@@ -11,7 +11,7 @@ from torch import Tensor, library, nn
 from . import _binding as binding
 from . import _torch_passes
 from ._library import Error
-from .core import Core
+from .core import Core, check_padding
 
 _DTYPES = {torch.float32: np.float32, torch.float64: np.float64, torch.bfloat16: "bfloat16"}
 
@@ -50,12 +50,16 @@ def tensor_of(array, dtype):
     return torch.from_numpy(array).transpose(1, 2)
 
 
+class Weights(nn.Module):
+    """Holds tensors of an attention under their names; it is not called."""
+
+
 def register_tensor(module, name, value):
     """Under a name with dots, as a member of modules of those names."""
     *folders, last = name.split(".")
     for folder in folders:
         if folder not in module._modules:
-            module.add_module(folder, nn.Module())
+            module.add_module(folder, Weights())
         module = module._modules[folder]
     if isinstance(value, nn.Parameter):
         module.register_parameter(last, value)
@@ -133,6 +137,34 @@ def _backward(do, q, k, v, lengths, weights, saved):
     return [*[tensor_of(g, do.dtype) for g in gradients], *own]
 
 
+class _Once(torch.autograd.Function):
+    """Gradients of a backward call with create_graph, as functions of its inputs without a
+    derivative. (once_differentiable lets them be constants where dy is one.)"""
+
+    @staticmethod
+    def forward(ctx, count, *tensors):
+        return tensors[-count:]
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise Error("an attention of orthant is differentiable once: a second derivative was asked "
+                    "for, by create_graph=True, a Hessian or a penalty on gradients",
+                    binding.OA_UNSUPPORTED)
+
+
+def differentiate_once(run, *inputs):
+    """The gradients run() gives, some None, as functions of the inputs, some None."""
+    if not torch.is_grad_enabled():
+        return run()
+    with torch.no_grad():
+        gradients = run()
+    given = [i for i, g in enumerate(gradients) if g is not None]
+    made = _Once.apply(len(given), *inputs, *[gradients[i] for i in given])
+    for i, g in zip(given, made):
+        gradients[i] = g
+    return gradients
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v, lengths, core, backward, names, *weights):
@@ -142,10 +174,10 @@ class _Attend(torch.autograd.Function):
         return o
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, do):
         q, k, v, *weights = ctx.saved_tensors
-        dq, dk, dv, *own = _backward(do, q, k, v, ctx.lengths, weights, ctx.saved)
+        dq, dk, dv, *own = differentiate_once(
+            lambda: _backward(do, q, k, v, ctx.lengths, weights, ctx.saved), do, q, k, v, *weights)
         return dq, dk, dv, None, None, None, None, *own
 
 
@@ -214,12 +246,25 @@ def _check(tensor, name, q):
     if not tensor.is_cpu or tensor.layout != torch.strided:
         raise Error("%s is on %s with the layout %s: attend computes on the processor, on dense "
                     "tensors" % (name, tensor.device, tensor.layout), binding.OA_UNSUPPORTED)
-    if tensor.dtype not in _DTYPES or tensor.dtype != q.dtype:
-        raise Error("%s is %s and q is %s: give three of torch.float32, float64 or bfloat16"
-                    % (name, tensor.dtype, q.dtype), binding.OA_UNSUPPORTED)
+    if tensor.dtype not in _DTYPES:
+        raise Error("%s is %s; give torch.float32, float64 or bfloat16" % (name, tensor.dtype),
+                    binding.OA_UNSUPPORTED)
+    if tensor.dtype != q.dtype:
+        raise Error("%s is %s and q is %s: convert one of them" % (name, tensor.dtype, q.dtype),
+                    binding.OA_UNSUPPORTED)
     if tensor.dim() != 4:
         raise Error("%s has the shape %s; give [batch, heads, tokens, width]"
                     % (name, list(tensor.shape)), binding.OA_SHAPE)
+
+
+def _check_shapes(q, k, v):
+    batch, heads, _, width = q.shape
+    if (k.shape[:3] != v.shape[:3] or k.shape[0] != batch or k.shape[3] != width
+            or k.shape[1] == 0 or heads % k.shape[1]):
+        raise Error("q, k and v have the shapes %s, %s and %s: give [batch, heads, queries, width], "
+                    "[batch, key heads, keys, width] and [batch, key heads, keys, value width], heads "
+                    "being a multiple of the key heads" % tuple(list(t.shape) for t in (q, k, v)),
+                    binding.OA_SHAPE)
 
 
 def scale_queries(q, scale):
@@ -240,7 +285,7 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
     causal: fewer queries than keys are the last ones. lengths [batch]: keys without padding, which
     is at the end. scale: of q·k, None = 1/√width. context: size of tables, 0 = the number of keys;
     several numbers of keys need one. cross: keys of another sequence, None: where their number is
-    another one and causal is False. weights: trained parameters of the attention itself by their
+    another one and causal is False; to be given with lengths where it is not. weights: trained parameters of the attention itself by their
     names, as orthant.Core has them in `parameters`; most attentions have none. float32, float64;
     bfloat16 computes in it. Differentiable once. One operation for torch.compile and torch.export.
     """
@@ -249,6 +294,8 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
             and q.layout is k.layout is v.layout is torch.strided):
         for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
             _check(tensor, name, q)
+    _check_shapes(q, k, v)
+    check_padding(lengths, cross, causal, q.shape[2], k.shape[2])
     q = scale_queries(q, scale)
     form = spec, bool(causal), context, cross, seed, threads, logit_cap
     names, weights = ([], []) if not weights else ([*weights], [*weights.values()])
@@ -257,6 +304,8 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         lengths = None if lengths is None else torch.as_tensor(lengths)
         return _attend(q, k, v, lengths, weights, " ".join(names), *form, backward)[0]
+    if len(q) == 0:
+        return q.new_zeros(*q.shape[:3], v.shape[3]) + 0 * sum(t.sum() for t in (q, k, v, *weights))
     lengths, core = _lengths(lengths), core_of(q, k, v, *form)
     if not backward:
         return _forward(q, k, v, lengths, names, weights, core, False)[0]

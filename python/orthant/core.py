@@ -50,6 +50,14 @@ def _check_number(name, value, least):
                     binding.OA_SHAPE)
 
 
+def check_padding(lengths, cross, causal, queries, keys):
+    """Of self-attention lengths are those of the queries too, and rows of padding are 0."""
+    if lengths is not None and cross is None and not causal and queries == keys:
+        raise Error("lengths is given with as many queries as keys: add cross=False where they are of "
+                    "one sequence, so that queries of padding give 0, or cross=True",
+                    binding.OA_ARGUMENT)
+
+
 class Core:
     """An attention without its projections, on queries, keys and values.
 

@@ -13,7 +13,7 @@ from torch import Tensor, library, nn
 from . import _binding as binding
 from . import _torch_passes
 from ._library import Error
-from ._torch_core import attend, register_tensor
+from ._torch_core import Weights, attend, differentiate_once, register_tensor
 from .layer import Layer
 
 __all__ = ["Attention", "attend"]
@@ -103,7 +103,7 @@ def _backward(dy, x, memory, weights, saved):
         layer.zero_gradients()
         dx, dmemory = layer.backward(saved.p, _array(dy))
         gradients = [torch.from_numpy(g.copy()) for g in layer.gradients.values()]
-    return (torch.from_numpy(dx), None if memory is None else torch.from_numpy(dmemory), gradients)
+    return [torch.from_numpy(dx), None if memory is None else torch.from_numpy(dmemory), *gradients]
 
 
 class _Attend(torch.autograd.Function):
@@ -114,10 +114,10 @@ class _Attend(torch.autograd.Function):
         return y
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, dy):
         x, memory, *weights = ctx.saved_tensors
-        dx, dmemory, gradients = _backward(dy, x, memory, weights, ctx.saved)
+        dx, dmemory, *gradients = differentiate_once(
+            lambda: _backward(dy, x, memory, weights, ctx.saved), dy, x, memory, *weights)
         return (dx, dmemory, None, None, *gradients, *[None] * (len(weights) - len(gradients)))
 
 
@@ -143,8 +143,7 @@ def _attention_backward(dy: Tensor, x: Tensor, memory: Optional[Tensor], lengths
     saved = _torch_passes.find(number)
     if saved is None:
         saved = _forward(x, memory, _array(lengths), weights, form)[1]
-    dx, dmemory, gradients = _backward(dy, x, memory, weights, saved)
-    return [dx, *([] if memory is None else [dmemory]), *gradients]
+    return [g for g in _backward(dy, x, memory, weights, saved) if g is not None]
 
 
 @_attention_backward.register_fake
@@ -210,9 +209,25 @@ class Attention(nn.Module):
             module = self
             for folder in folders:
                 module = module._modules[folder]
+                if not isinstance(module, Weights):
+                    raise Error("%s is a %s: the members of an attention hold its weights and are not "
+                                "called; keep them, and change weights by torch.nn.utils.parametrize"
+                                % (folder, type(module).__name__), binding.OA_UNSUPPORTED)
             plain = module._parameters.get(last)  # faster than the way of getattr
-            found.append(getattr(module, last) if plain is None else plain)
+            found.append(self._made(module, folders, last) if plain is None else plain)
         return found
+
+    def _made(self, module, folders, name):
+        """A buffer, or what is made of parameters: by a parametrization, or by the hooks of prune and
+        of the earlier weight_norm, which a call of the module would run."""
+        if name in module.__dict__:
+            for hook in module._forward_pre_hooks.values():
+                hook(module, ())
+        value = getattr(module, name, None)
+        if not isinstance(value, Tensor):
+            raise Error("%s is %s; give a tensor"
+                        % (".".join((*folders, name)), type(value).__name__))
+        return value
 
     def _check(self, tensor, name, parameter):
         if not isinstance(tensor, Tensor):
@@ -245,6 +260,8 @@ class Attention(nn.Module):
             return _attention(x, memory, lengths, weights, self._trained, self._form)[0]
         if isinstance(lengths, Tensor):
             lengths = lengths.detach().cpu().numpy()
+        if x.dim() == 3 and len(x) == 0:
+            return x + 0 * sum(w.sum() for w in weights)
         if not torch.is_grad_enabled():
             return _forward(x, memory, lengths, weights, self._form)[0]
         return _Attend.apply(x, memory, lengths, self._form, *weights)

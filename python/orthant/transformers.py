@@ -170,7 +170,15 @@ def _forward(spec, context, seed, threads, module, query, key, value, attention_
         return run(query, key, value).transpose(1, 2), None
     visible = _visible(attention_mask, causal)
     key, value = key[:, :, :visible.keys], value[:, :, :visible.keys]
+    if not visible.causal:
+        run = functools.partial(run, cross=_is_cross(module, query, key))
     return _run_padded(run, query, key, value, visible).transpose(1, 2), None
+
+
+def _is_cross(module, query, key):
+    """Whether keys are of another sequence, which as many keys as queries do not tell."""
+    of_decoder = getattr(module, "is_decoder", False) and not getattr(module, "is_causal", False)
+    return query.shape[2] != key.shape[2] or of_decoder or "Cross" in type(module).__name__
 
 
 def _step(states, run, query, key, value, mask):

@@ -28,6 +28,21 @@ class Texts(InFolder):
             with self.assertRaisesRegex(TypeError, "^%s.* (is None|3); give a text" % name):
                 call()
 
+    def test_advice_is_of_keywords(self):
+        runs = [{"system": s, "seed": i, "foo": 1.0 * i} for i in range(3) for s in "ab"]
+        for keywords, sentence in (({}, 'give better="lower" or better="higher"'),
+                                   ({"metric": "bar"}, "foo")):
+            with self.assertRaisesRegex(orthant.Error, sentence) as raised:
+                orthant.judge(runs, **{"metric": "foo", **keywords})
+            self.assertNotIn("--", str(raised.exception))
+        layer().forward(X)
+        with self.assertRaisesRegex(orthant.Error, "cross=True"):
+            layer().forward(X, memory=X)
+        orthant.train(TEXT, out="a", **SMALL, **QUIET)
+        with self.assertRaisesRegex(orthant.Error, "resume=True") as raised:
+            orthant.train(TEXT, out="a", **SMALL, **QUIET)
+        self.assertNotIn("--", str(raised.exception))
+
     def test_prompts_are_texts(self):
         run = orthant.train(TEXT, out="a", **SMALL, **QUIET)
         for call in (run.generate, run.score, run.inspect):

@@ -118,9 +118,31 @@ class TestAttend(unittest.TestCase):
         e = torch.nn.functional.scaled_dot_product_attention(
             q[:1], k[:1, :, :3], v[:1, :, :3], enable_gqa=True)
         self.assertLess(largest(o[:1], e), 1e-12)  # rows past the keys' length are no padding
-        self.assertFalse(orthant.torch.attend("softmax", q, k, v, lengths=[3, 5])[0, :, 3:].any())
+        o = orthant.torch.attend("softmax", q, k, v, lengths=[3, 5], cross=False)
+        self.assertFalse(o[0, :, 3:].any())
+        with self.assertRaisesRegex(orthant.Error, "add cross=False where they are of one sequence"):
+            orthant.torch.attend("softmax", q, k, v, lengths=[3, 5])
+        e = orthant.torch.attend("softmax", q[:, :, :4], k, v, lengths=[3, 5])  # others are told
+        self.assertLess(largest(o[1:, :, :4], e[1:]), 1e-12)
         with self.assertRaisesRegex(orthant.Error, "as many"):
             orthant.torch.attend("softmax", q[:, :, :2], k, v, cross=False)
+
+    def test_an_empty_batch(self):
+        q, k, v = self.tensors()
+        o = orthant.torch.attend("softmax", q[:0], k[:0], v[:0])
+        self.assertEqual(o.shape, (0, *q.shape[1:3], v.shape[3]))
+        for g, t in zip(torch.autograd.grad(o.sum(), (q, k, v)), (q, k, v)):
+            self.assertTrue(torch.equal(g, torch.zeros_like(t)))
+
+    def test_second_derivatives_are_refused(self):
+        q, k, v = self.tensors()
+        for y in (lambda o: o.sum(), lambda o: o.square().sum()):
+            g, = torch.autograd.grad(y(orthant.torch.attend("softmax", q, k, v)), q,
+                                     create_graph=True)
+            e, = torch.autograd.grad(y(orthant.torch.attend("softmax", q, k, v)), q)
+            self.assertTrue(torch.equal(g, e))
+            with self.assertRaisesRegex(orthant.Error, "differentiable once"):
+                g.square().sum().backward()
 
     def test_gradients(self):
         for spec in ("softmax", "linear", "performer", "softmax:2 | local(window=2):2"):
@@ -141,9 +163,9 @@ class TestAttend(unittest.TestCase):
         self.assertTrue(torch.equal(run(q, k, torch._neg_view(-v)), expected))
         for v in (v[:1].expand(2, 2, 5, 4), v[:1, :1, :1].expand(2, 2, 5, 4)):
             self.assertTrue(torch.equal(run(q, k, v), run(q, k, v.contiguous())))
-        with self.assertRaisesRegex(orthant.Error, "one batch"):
+        with self.assertRaisesRegex(orthant.Error, "have the shapes"):
             run(q, k[:1], v[:1])
-        with self.assertRaisesRegex(orthant.Error, "v has the shape"):
+        with self.assertRaisesRegex(orthant.Error, "have the shapes"):
             run(q, k, v[:, :1])
 
     def test_several_graphs_are_alive(self):
@@ -181,8 +203,11 @@ class TestAttend(unittest.TestCase):
             orthant.torch.attend("softmax", q.to("meta"), k, v)
         with self.assertRaisesRegex(orthant.Error, "has the shape"):
             orthant.torch.attend("softmax", q[0], k, v)
-        with self.assertRaisesRegex(orthant.Error, "k has the shape"):
-            orthant.torch.attend("softmax", q, k[..., :3].contiguous(), v)
+        with self.assertRaisesRegex(orthant.Error, "q is torch.float16; give torch.float32, float64"):
+            orthant.torch.attend("softmax", q.half(), k.half(), v.half())
+        for k_or_v in ((k[..., :3].contiguous(), v), (k, v[:, :1]), (k[:1], v[:1]), (k[:, :, 1:], v)):
+            with self.assertRaisesRegex(orthant.Error, r"shapes \[2, 4, 5, 4\].*give .batch, heads"):
+                orthant.torch.attend("softmax", q, *k_or_v)
         with self.assertRaisesRegex(orthant.Error, "mixture"):
             orthant.torch.attend("random + softmax", q, k, v)
 
