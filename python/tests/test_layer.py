@@ -147,6 +147,27 @@ class Resources(unittest.TestCase):
             os._exit(code)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
 
+    def test_opencl_is_refused_after_a_fork(self):
+        code = """if True:
+            import os, orthant
+            def made():
+                return orthant.Layer("softmax", 8, 2, 4, device="opencl")
+            try:
+                made()
+            except orthant.Error:
+                raise SystemExit(77)
+            if os.fork() == 0:
+                try:
+                    made()
+                except orthant.Error as error:
+                    os._exit(0 if "only after the fork" in str(error) else 2)
+                os._exit(1)
+            raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))"""
+        end = subprocess.run([sys.executable, "-c", code], timeout=300).returncode
+        if end == 77:
+            self.skipTest("no OpenCL device")
+        self.assertEqual(end, 0)
+
     def test_the_interpreter_ends_with_layers_open(self):
         code = ("import orthant, numpy as np\n"
                 "layer = orthant.Layer('softmax', 16, 2, 8, causal=True)\n"

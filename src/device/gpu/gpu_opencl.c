@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct cl_object *cl_handle; /* platforms, devices, contexts, queues, programs, kernels */
 enum {
@@ -72,6 +73,7 @@ enum { MAX_ALLOCATIONS = 4096, MAX_PROGRAM_KERNELS = 64, MAX_PARTS = 8 };
 /* What the devices on a card have in common. */
 struct opencl_card {
     int index;
+    pid_t process; /* that opened it */
     void *library;
 #define OPENCL_POINTER(name, result, parameters) result(*name) parameters;
     OPENCL_FUNCTIONS(OPENCL_POINTER)
@@ -206,6 +208,12 @@ static bool open_card(oa_context *c, struct opencl_card *card)
 static struct opencl_card *card_of(oa_context *c, int index)
 {
     struct opencl_card *card = opencl_cards;
+    if (card && card->process != getpid()) {
+        oa_fail(c, OA_UNSUPPORTED,
+                "device opencl: this process was forked from one that had used OpenCL, and lacks "
+                "its threads; use OpenCL only after the fork");
+        return NULL;
+    }
     while (card && card->index != index)
         card = card->next;
     if (card)
@@ -214,6 +222,7 @@ static struct opencl_card *card_of(oa_context *c, int index)
     if (!card)
         return NULL;
     card->index = index;
+    card->process = getpid();
     if (!open_card(c, card)) {
         if (card->library)
             dlclose(card->library);
