@@ -95,6 +95,10 @@ ranks 2 2 train $options --train.optimizer adafactor --cluster.shard on --out re
 says err 'train.optimizer adafactor, which needs whole tensors'
 ranks 2 2 train $options --train.optimizer muon --cluster.shard on --out refused
 says err 'train.optimizer muon, which needs whole tensors'
+if "$orthant" doctor --device opencl >/dev/null 2>&1; then
+    ranks 2 1 train $options --device opencl --out refused
+    says err 'several ranks compute on processors'
+fi
 [ ! -e refused ] || fail "a start that was refused left a folder"
 
 part "stretches that are no nodes, another precision, validations, patience"

@@ -9,7 +9,7 @@
 set -e
 cd "$(dirname "$0")/.."
 command -v nvcc >/dev/null || { echo "no nvcc here: the CUDA source is not compiled"; exit 77; }
-CARDS=${CARDS:-compute_80 compute_100}
+CARDS=${CARDS:-compute_80 compute_90 compute_100}
 FORM=${FORM:--ptx}
 FOLDER=$(mktemp -d)
 trap 'rm -rf "$FOLDER"' EXIT

@@ -10,6 +10,10 @@ enum oa_error oa_join(oa_context *c, double timeout_seconds)
     enum oa_error e = oa_cluster_open(c, timeout_seconds, &cluster);
     if (cluster)
         oa_context_set_cluster(c, cluster, cluster->rank > 0);
+    if (e == OA_OK && cluster && cluster->size > 1 && oa_context_device_kind(c) != OA_DEVICE_CPU)
+        return oa_fail(
+            c, OA_UNSUPPORTED,
+            "several ranks compute on processors: leave --device out, or start one rank");
     return e;
 }
 
