@@ -8,9 +8,7 @@
  * both touch a number, one of them writes, and no barrier of their group is between: so whether a
  * race is found does not depend on the order in which threads run.
  *
- * With the address sanitizer kernels have its calls instead; it knows where each tensor ends.
- *
- * Compiled without a sanitizer in any build. */
+ * Builds with sanitizers do not have it: they would replace these calls, and the stacks. */
 #include "emulated.h"
 
 #include <pthread.h>
@@ -23,11 +21,6 @@
 #include <ucontext.h>
 
 enum { MOST_ALLOCATIONS = 4096, GAP = 4096, STACK = 256 << 10 };
-#ifdef ORTHANT_POISON
-enum { ADDRESS_SANITIZER = 1 };
-#else
-enum { ADDRESS_SANITIZER = 0 };
-#endif
 
 struct emulated_place emulated_at;
 size_t emulated_bytes, emulated_most_bytes;
@@ -189,7 +182,6 @@ static void access_bytes(const void *address, size_t bytes, bool write)
     {                                                                                              \
         access_bytes(x, bytes, write);                                                             \
     }
-#ifndef ORTHANT_POISON
 CALL(__tsan_init)
 CALL(__tsan_func_entry)
 CALL(__tsan_func_exit)
@@ -213,7 +205,6 @@ ACCESS(__tsan_unaligned_write8, 8, true)
 ACCESS(__tsan_unaligned_write16, 16, true)
 ACCESS_RANGE(__tsan_read_range, false)
 ACCESS_RANGE(__tsan_write_range, true)
-#endif
 
 /* ---- threads ---- */
 
@@ -226,13 +217,10 @@ struct thread {
 static struct thread threads[OA_GPU_GROUP], scheduler;
 static const void *const *arguments; /* of the launch */
 
-/* setjmp() is many times as fast as swapcontext(), but the address sanitizer replaces longjmp(),
- * and takes the stack for that of the process. */
+/* setjmp() is many times as fast as swapcontext(). */
 static void switch_threads(struct thread *from, struct thread *to)
 {
-    if (ADDRESS_SANITIZER)
-        swapcontext(&from->context, &to->context);
-    else if (_setjmp(from->place) == 0)
+    if (_setjmp(from->place) == 0)
         _longjmp(to->place, 1);
 }
 
@@ -264,9 +252,7 @@ static void make_threads(void)
         c->uc_stack.ss_size = STACK;
         makecontext(c, run_thread, 0);
         emulated_at.thread = i;
-        if (ADDRESS_SANITIZER)
-            swapcontext(&scheduler.context, c);
-        else if (_setjmp(scheduler.place) == 0)
+        if (_setjmp(scheduler.place) == 0)
             setcontext(c);
     }
 }
@@ -319,8 +305,7 @@ static void emulated_close(void *own)
 static void *emulated_allocate(void *own, oa_context *c, size_t bytes)
 {
     (void)own;
-    struct range r = { oa_alloc_raw(c, bytes + (ADDRESS_SANITIZER ? 0 : GAP)), bytes,
-                       new_marks(bytes) };
+    struct range r = { oa_alloc_raw(c, bytes + GAP), bytes, new_marks(bytes) };
     pthread_mutex_lock(&state.lock);
     if (!r.memory || !r.marks || state.allocations == MOST_ALLOCATIONS)
         abort();
