@@ -235,6 +235,8 @@ for reads in (True, False):
     s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     if reads:
         s.recv(100)
+        text = urllib.request.urlopen(address + "/metrics").read().decode()
+        assert "orthant_sequences_running 0\n" not in text, "a stream begins when its request has ended"
         s.close()
         still_well("a request of 200 sequences")
     else:

@@ -132,6 +132,13 @@ after = metrics()
 passes, rows = (after[f"orthant_decoding_{k}_total"] - before[f"orthant_decoding_{k}_total"] for k in ("steps", "rows"))
 assert rows == 16 and passes <= 4, f"16 prompts were {rows} rows in {passes} passes"
 
+# A pass has at most as many tokens of prompts as a chunk, 128, and the rest of the last one: 5 prompts of 31 tokens, then 3.
+before = after
+complete(prompt=["To be, or not that is question?"] * 8, max_tokens=1)
+after = metrics()
+passes, rows = (after[f"orthant_decoding_{k}_total"] - before[f"orthant_decoding_{k}_total"] for k in ("steps", "rows"))
+assert (passes, rows) == (2, 8), f"8 prompts of 31 tokens were {rows} rows in {passes} passes"
+
 for i in range(3):
     ask("/v1/completions", {"model": "run", "prompt": 7}, 400)
     counts["failures"] += 1
