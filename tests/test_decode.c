@@ -236,6 +236,20 @@ static void logits_that_are_not_finite_are_rejected(void **state)
         assert_int_equal(oa_sample(s, bad[i], 0, &token), OA_DIVERGED);
         oa_clear_error(c);
     }
+    /* wherever it is in a vocabulary that vectors read */
+    struct oa_sampler *of_many;
+    const struct oa_sampling how = { .temperature = 1, .top_p = 1 };
+    assert_int_equal(oa_sampler_open(c, &how, MANY, &of_many), OA_OK);
+    memset(many, 0, sizeof many);
+    for (int at = 0; at < MANY; at += 7)
+        for (int i = 0; i < 2; i++) {
+            int32_t token;
+            many[at] = i ? NAN : INFINITY;
+            assert_int_equal(oa_sample(of_many, many, 0, &token), OA_DIVERGED);
+            oa_clear_error(c);
+            many[at] = 0;
+        }
+    oa_sampler_close(of_many);
     float huge[TOKENS] = { 3e38f, -3e38f, 0, 0, 0, 0 };
     int32_t token;
     assert_int_equal(oa_sample(s, huge, 0, &token), OA_OK);

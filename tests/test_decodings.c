@@ -488,15 +488,15 @@ static void keep_row(void *argument, long position, const double *logits)
         x->row[position][i] = (float)logits[i];
 }
 
-/* The next piece of a text: its prompt, all of whose tokens have a reader in every second one, then
- * a token. */
+/* The next piece of a text: its prompt, all of whose tokens have a reader in three of four, then a
+ * token. Of the last two prompts together more logits are wanted than are made at a time. */
 static struct oa_decoding_piece next_piece(struct oa_decoding *d, int row, const int32_t *ids,
                                            struct text_logits *out,
                                            const struct oa_logits_visitor *visitor)
 {
     long first = d->tokens, count = first ? 1 : prompts[row];
     return (struct oa_decoding_piece){ d, ids + first, count, out->row[first + count - 1],
-                                       row % 2 && !first ? visitor : NULL };
+                                       row % 4 && !first ? visitor : NULL };
 }
 
 static void read_alone(struct rig *r, int row, const int32_t *ids, struct text_logits *out)
@@ -575,6 +575,27 @@ static void sequences_of_any_length_have_the_bits_of_one_alone(void **state)
         check_pieces(&r, texts[i / 3]);
         close_rig(&r);
     }
+}
+
+/* A piece has more than a token: all of them need room. */
+static void pieces_beyond_the_room_are_refused(void **state)
+{
+    static struct rig r;
+    static const int32_t ids[TEXT] = { 0 };
+    static float logits[VOCABULARY];
+    struct oa_decoding d;
+    oa_tape t;
+    (void)state;
+    open_rig_of(&r, "softmax", "post", false, TEXT, OA_PRECISION_F32, 1);
+    oa_tape_init(&t, r.device);
+    assert_int_equal(oa_decoding_open(r.model, &d), OA_OK);
+    const struct oa_decoding_piece most = { &d, ids, OA_DECODING_TOGETHER, logits, NULL },
+                                   more = { &d, ids, MORE + 1, logits, NULL };
+    assert_int_equal(oa_decodings_read(&t, &most, 1), OA_OK);
+    assert_refusal(&r, oa_decodings_read(&t, &more, 1), "room for 35 tokens, not 36");
+    oa_tape_free(&t);
+    oa_decoding_close(&d);
+    close_rig(&r);
 }
 
 /* ---- texts that begin alike ---- */
@@ -695,6 +716,7 @@ int main(void)
         cmocka_unit_test(rows_have_the_bits_of_one_alone),
         cmocka_unit_test(rows_equal_one_decoding),
         cmocka_unit_test(sequences_of_any_length_have_the_bits_of_one_alone),
+        cmocka_unit_test(pieces_beyond_the_room_are_refused),
         cmocka_unit_test(texts_go_on_from_a_shared_beginning),
         cmocka_unit_test(new_weights_are_read),
         cmocka_unit_test(redrawn_weights_are_packed_again),
