@@ -162,6 +162,29 @@ static void precisions_have_names(void **state)
     assert_false(oa_precision_parse("fp16", &p));
 }
 
+/* Small factors make denormals of numbers that are far from them; conversions of several rows flush
+ * these. */
+static void products_of_pairs_may_be_denormal(void **state)
+{
+    enum { WIDTH = 20, PAIRS = WIDTH * (WIDTH + 1) / 2 };
+    static const double factors[] = { 0, 0, 0x1p-10 };
+    struct fixture *f = *state;
+    int versions = oa_kernel_versions(f->context, OA_PRECISION_BF16, f->version);
+    for (int v = 0; v < versions; v++) {
+        uint16_t x[WIDTH], y[PAIRS];
+        for (int i = 0; i < WIDTH; i++)
+            x[i] = (127 - 60) << 7; /* 2^-60 */
+        f->version[v].table.quadratic(1, WIDTH, factors, x, WIDTH, y, PAIRS);
+        for (int a = 0, n = 0; a < WIDTH; a++)
+            for (int b = a; b < WIDTH; b++, n++) {
+                int wanted = a == b ? 8 : 11; /* 2^-130, times √2, in units of 2^-133 */
+                if (y[n] != wanted)
+                    fail_msg("%s: pair %d, %d: %d instead of %d", f->version[v].name, a, b, y[n],
+                             wanted);
+            }
+    }
+}
+
 /* The gradient may take the place of the logits. */
 static void check_loss_in_place(const struct oa_kernels *k)
 {
@@ -618,6 +641,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(f32_kernels_are_within_their_bounds),
         cmocka_unit_test(bf16_kernels_are_within_their_bounds),
         cmocka_unit_test(precisions_have_names),
+        cmocka_unit_test(products_of_pairs_may_be_denormal),
         cmocka_unit_test(losses_in_place_and_tiles_are_the_same),
         cmocka_unit_test(invariant_rows_have_the_bits_of_one),
         cmocka_unit_test(every_level_has_every_kernel),

@@ -394,7 +394,8 @@ static void supports_over_many_tiles(void **state)
         "longformer(window=5, global=70, relative=t5)",
         "bigbird(block=16, random=1, relative=t5)",
         "polynomial", /* by features when there are so many pairs */
-        "polynomial(bias=0.5)"
+        "polynomial(bias=0.5)",
+        "polynomial(degree=4)"
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CAUSAL; mode++) {
