@@ -112,6 +112,20 @@ static void a_margin_lets_slower_equivalents_go(void **state)
     expect_front(&m, true, "xx ");
 }
 
+/* Two attentions are one pair: ± 2.26 · 0.0208/√10 = ± 0.0149; three pairs would have ± 0.0193. */
+static void the_uniform_baseline_is_in_no_pair(void **state)
+{
+    (void)state;
+    static struct made m;
+    make_three(&m, (const double[]){ 1.017, 1.00, 1.5 }, 0);
+    m.entries[2].uniform = true;
+    m.s.uniform = 2;
+    for (int i = 0; i < 3; i++)
+        set_times(&m, i, 1);
+    expect_front(&m, true, " x ");
+    expect_front(&m, false, " x ");
+}
+
 static void one_seed_shows_nothing(void **state)
 {
     (void)state;
@@ -240,6 +254,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_who_is_shown_to_be_dominated_leaves),
         cmocka_unit_test(a_margin_lets_slower_equivalents_go),
+        cmocka_unit_test(the_uniform_baseline_is_in_no_pair),
         cmocka_unit_test(one_seed_shows_nothing),
         cmocka_unit_test(who_computes_the_same_slower_leaves),
         cmocka_unit_test(speeds_of_runs_show_nothing),

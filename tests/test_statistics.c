@@ -192,6 +192,19 @@ static void a_whole_summary(void **state)
     oa_summary_free(&s);
 }
 
+/* p = 0.053: an effect this large may need fewer seeds than there are, which did not suffice. */
+static void more_seeds_are_needed_than_there_are(void **state)
+{
+    static const double losses[] = { 1.50, 1.52, 1.47, 1.55, 1.51, 1.50, 1.54, 1.52, 1.63, 1.61 };
+    static struct losses l;
+    struct oa_summary s = summarise(&l, 2, 5, losses);
+    (void)state;
+    assert_int_equal(s.entries[1].verdict, OA_VERDICT_UNRESOLVED);
+    assert_true(oa_seeds_range_of(&oa_compared_pair(&s, 1, 0)->difference, 0.05).low <= 5);
+    assert_int_equal(s.entries[1].seeds_range.low, 6);
+    oa_summary_free(&s);
+}
+
 static void verdicts(void **state)
 {
     static struct losses l;
@@ -312,15 +325,11 @@ static void failures_take_no_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(t_distribution),
-        cmocka_unit_test(t_quantiles),
-        cmocka_unit_test(power),
-        cmocka_unit_test(seeds_needed),
-        cmocka_unit_test(estimates),
-        cmocka_unit_test(small_samples),
-        cmocka_unit_test(a_whole_summary),
-        cmocka_unit_test(verdicts),
-        cmocka_unit_test(failures_take_no_part),
+        cmocka_unit_test(t_distribution),  cmocka_unit_test(t_quantiles),
+        cmocka_unit_test(power),           cmocka_unit_test(seeds_needed),
+        cmocka_unit_test(estimates),       cmocka_unit_test(small_samples),
+        cmocka_unit_test(a_whole_summary), cmocka_unit_test(more_seeds_are_needed_than_there_are),
+        cmocka_unit_test(verdicts),        cmocka_unit_test(failures_take_no_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
