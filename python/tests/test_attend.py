@@ -201,6 +201,10 @@ class TestAttend(unittest.TestCase):
             orthant.torch.attend("softmax", q, k.float(), v)
         with self.assertRaisesRegex(orthant.Error, "q is on meta"):
             orthant.torch.attend("softmax", q.to("meta"), k, v)
+        with self.assertRaisesRegex(orthant.Error, "k is on meta"):
+            orthant.torch.attend("softmax", q, k.to("meta"), v)
+        with self.assertRaisesRegex(orthant.Error, "v is on meta"):
+            orthant.torch.attend("softmax", q, k, v.to("meta"))
         with self.assertRaisesRegex(orthant.Error, "has the shape"):
             orthant.torch.attend("softmax", q[0], k, v)
         with self.assertRaisesRegex(orthant.Error, "q is torch.float16; give torch.float32, float64"):

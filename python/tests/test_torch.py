@@ -286,6 +286,7 @@ class Modules(unittest.TestCase):
         layer = made()
         for sentence, call in (("convert one", lambda: layer(drawn(1, 6, 8).float())),
                                ("processor", lambda: layer(drawn(1, 6, 8).to("meta"))),
+                               ("the parameters are on meta", lambda: made().to("meta")(drawn(1, 6, 8))),
                                ("dense tensor", lambda: layer(drawn(1, 6, 8).to_sparse())),
                                ("float32 or torch.float64", lambda: made(dtype=torch.bfloat16)),
                                ("no causal form", lambda: made("linformer"))):
