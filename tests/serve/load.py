@@ -73,22 +73,45 @@ ids = json.loads(post("/tokenize", {"model": "run", "prompt": words * 5000})[1])
 scored = {}
 
 
+class HeldUp(Exception):
+    pass
+
+
+def in_time(condition, sentence):
+    if not condition:
+        raise HeldUp(sentence)
+
+
+def one_of_three(check):
+    """Conditions on times must hold in one of three tries: other programs may hold up a try."""
+    for tries_left in (2, 1, 0):
+        try:
+            return check()
+        except HeldUp:
+            if not tries_left:
+                raise
+
+
 def score_long():
+    began = time.monotonic()
     scored["long"] = json.loads(post("/v1/score", {"model": "run", "input": words * 5000})[1])["data"][0]
     scored["seconds"] = time.monotonic() - began
 
 
-began = time.monotonic()
-scorer = threading.Thread(target=score_long)
-scorer.start()
-time.sleep(0.05)
-slowest = 0
-while scorer.is_alive():
-    sent = time.monotonic()
-    assert choices(completion(0)) == alone[0]
-    slowest = max(slowest, time.monotonic() - sent)
-scorer.join()
-assert slowest < scored["seconds"] / 3, f"a completion waits {slowest:.2f} of {scored['seconds']:.2f} s that a score takes"
+@one_of_three
+def completions_do_not_wait_for_a_score():
+    scorer = threading.Thread(target=score_long)
+    scorer.start()
+    time.sleep(0.05)
+    slowest = 0
+    while scorer.is_alive():
+        sent = time.monotonic()
+        assert choices(completion(0)) == alone[0]
+        slowest = max(slowest, time.monotonic() - sent)
+    scorer.join()
+    in_time(slowest < scored["seconds"] / 3, f"a completion waits {slowest:.2f} of {scored['seconds']:.2f} s of a score")
+
+
 windows = [ids[i : i + 65] for i in range(0, len(ids) - 1, 64)]
 parts = [json.loads(post("/v1/score", {"model": "run", "input": w})[1])["data"][0] for w in windows[:3] + windows[-1:]]
 got = scored["long"]["token_logprobs"]
@@ -113,15 +136,20 @@ def ask(name, path, body):
     ended.append((name, answer))
 
 
-for number, request in enumerate(LONG[:2] + LONG[3:4]):
-    ended.clear()
-    long = threading.Thread(target=ask, args=("long", *request))
-    long.start()
-    time.sleep(0.02)
-    ask("short", "/v1/completions", short)
-    long.join()
-    assert [name for name, answer in ended] == ["short", "long"], f"{request[0]}: others wait until it has ended"
-    assert json.loads(ended[0][1][1])["choices"] == expected, f"next to {request[0]} a completion has other bits"
+for request in LONG[:2] + LONG[3:4]:
+
+    @one_of_three
+    def a_short_request_ends_earlier():
+        ended.clear()
+        long = threading.Thread(target=ask, args=("long", *request))
+        long.start()
+        time.sleep(0.02)
+        ask("short", "/v1/completions", short)
+        long.join()
+        found = dict(ended)["short"]
+        assert json.loads(found[1])["choices"] == expected, f"next to {request[0]} a completion has other bits"
+        in_time(ended[0][0] == "short", f"{request[0]}: others wait until it has ended")
+
 
 # All of them at the same time, of the same model: a pass has nothing of another one.
 ended.clear()
@@ -140,34 +168,42 @@ assert found["same model"] == post("/v1/score", {"model": "long", "input": words
 # Long requests do not hold up short ones, of other paths or of their own.
 batches = [(path, {"model": model, "input": [words * 6] * 400}) for path, model in
            (("/v1/classify", "classes"), ("/v1/embeddings", "long")) for i in range(4)]
-ended.clear()
-clients = [threading.Thread(target=ask, args=("long", *request)) for request in LONG[:1] * 4 + batches]
-for c in clients:
-    c.start()
-time.sleep(0.1)
-few = [threading.Thread(target=ask, args=("short", path, {"model": model, "input": "To be"})) for path, model in
-       (("/v1/classify", "classes"), ("/v1/embeddings", "long"))]
-for c in few:
-    c.start()
-for c in clients + few:
-    c.join()
-assert all(answer[0] == 200 for name, answer in ended)
-order = [name for name, answer in ended]
-assert "short" not in order[-8:], f"short requests wait for long ones: {order}"
+
+
+@one_of_three
+def short_requests_of_these_paths_end_earlier():
+    ended.clear()
+    clients = [threading.Thread(target=ask, args=("long", *request)) for request in LONG[:1] * 4 + batches]
+    for c in clients:
+        c.start()
+    time.sleep(0.1)
+    few = [threading.Thread(target=ask, args=("short", path, {"model": model, "input": "To be"})) for path, model in
+           (("/v1/classify", "classes"), ("/v1/embeddings", "long"))]
+    for c in few:
+        c.start()
+    for c in clients + few:
+        c.join()
+    assert all(answer[0] == 200 for name, answer in ended)
+    order = [name for name, answer in ended]
+    in_time("short" not in order[-8:], f"short requests wait for long ones: {order}")
+
 
 # Nothing is computed for clients that have left: the next request waits for none of six.
-began = time.monotonic()
-post(*batches[0])
-alone_seconds = time.monotonic() - began
-for i in range(6):
-    data = json.dumps(batches[0][1]).encode()
-    with socket.create_connection((host, int(port))) as s:
-        s.sendall(b"POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
-        time.sleep(0.02)
-began = time.monotonic()
-assert post(*batches[0])[0] == 200
-waited = time.monotonic() - began
-assert waited < 3 * alone_seconds + 0.5, f"{waited:.2f} s next to clients that left, {alone_seconds:.2f} s alone"
+@one_of_three
+def requests_do_not_wait_for_clients_that_left():
+    began = time.monotonic()
+    post(*batches[0])
+    alone_seconds = time.monotonic() - began
+    for i in range(6):
+        data = json.dumps(batches[0][1]).encode()
+        with socket.create_connection((host, int(port))) as s:
+            s.sendall(b"POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+            time.sleep(0.02)
+    began = time.monotonic()
+    assert post(*batches[0])[0] == 200
+    waited = time.monotonic() - began
+    in_time(waited < 3 * alone_seconds + 0.5, f"{waited:.2f} s next to clients that left, {alone_seconds:.2f} s alone")
+
 
 # ---- bad clients
 
