@@ -23,8 +23,17 @@ def _core(process, spec, heads, key_heads, head_width, value_width, context, cau
                 cross=cross, dtype=_DTYPES[dtype], seed=seed, threads=threads, logit_cap=logit_cap)
 
 
+def _check_shapes(q, k, v):
+    if (k[:3] != v[:3] or k[0] != q[0] or k[3] != q[3] or k[1] == 0 or q[1] % k[1]):
+        raise Error("q, k and v have the shapes %s, %s and %s: give [batch, heads, queries, width], "
+                    "[batch, key heads, keys, width] and [batch, key heads, keys, value width], heads "
+                    "being a multiple of the key heads" % (list(q), list(k), list(v)),
+                    binding.OA_SHAPE)
+
+
 @functools.lru_cache(maxsize=64)
 def _core_of(process, q, k, v, dtype, spec, causal, context, cross, seed, threads, logit_cap):
+    _check_shapes(q, k, v)
     (_, heads, queries, width), (_, key_heads, keys, _) = q, k
     return _core(process, spec, heads, key_heads, width, v[3],
                  context or 1 << (max(queries, keys) - 1).bit_length(), causal,
@@ -257,16 +266,6 @@ def _check(tensor, name, q):
                     % (name, list(tensor.shape)), binding.OA_SHAPE)
 
 
-def _check_shapes(q, k, v):
-    batch, heads, _, width = q.shape
-    if (k.shape[:3] != v.shape[:3] or k.shape[0] != batch or k.shape[3] != width
-            or k.shape[1] == 0 or heads % k.shape[1]):
-        raise Error("q, k and v have the shapes %s, %s and %s: give [batch, heads, queries, width], "
-                    "[batch, key heads, keys, width] and [batch, key heads, keys, value width], heads "
-                    "being a multiple of the key heads" % tuple(list(t.shape) for t in (q, k, v)),
-                    binding.OA_SHAPE)
-
-
 def scale_queries(q, scale):
     """Cores scale logits by 1/√width."""
     if scale is None:
@@ -294,8 +293,8 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
             and q.layout is k.layout is v.layout is torch.strided):
         for tensor, name in ((q, "q"), (k, "k"), (v, "v")):
             _check(tensor, name, q)
-    _check_shapes(q, k, v)
-    check_padding(lengths, cross, causal, q.shape[2], k.shape[2])
+    if lengths is not None:
+        check_padding(cross, causal, q.shape[2], k.shape[2])
     q = scale_queries(q, scale)
     form = spec, bool(causal), context, cross, seed, threads, logit_cap
     names, weights = ([], []) if not weights else ([*weights], [*weights.values()])
@@ -304,7 +303,7 @@ def attend(spec: str, q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         lengths = None if lengths is None else torch.as_tensor(lengths)
         return _attend(q, k, v, lengths, weights, " ".join(names), *form, backward)[0]
-    if len(q) == 0:
+    if q.numel() == 0 and q.shape[0] == 0:
         return q.new_zeros(*q.shape[:3], v.shape[3]) + 0 * sum(t.sum() for t in (q, k, v, *weights))
     lengths, core = _lengths(lengths), core_of(q, k, v, *form)
     if not backward:

@@ -50,9 +50,10 @@ def _check_number(name, value, least):
                     binding.OA_SHAPE)
 
 
-def check_padding(lengths, cross, causal, queries, keys):
-    """Of self-attention lengths are those of the queries too, and rows of padding are 0."""
-    if lengths is not None and cross is None and not causal and queries == keys:
+def check_padding(cross, causal, queries, keys):
+    """Where lengths are given: of self-attention they are those of the queries too, whose rows of
+    padding are 0."""
+    if cross is None and not causal and queries == keys:
         raise Error("lengths is given with as many queries as keys: add cross=False where they are of "
                     "one sequence, so that queries of padding give 0, or cross=True",
                     binding.OA_ARGUMENT)

@@ -131,7 +131,8 @@ def attend(spec: str, q: Any, k: Any, v: Any, causal: bool = False, lengths: Any
                         % (name, list(x.shape)), binding.OA_SHAPE)
     if scale is not None:
         q = (q * (scale * q.shape[3] ** 0.5)).astype(k.dtype)
-    check_padding(lengths, cross, causal, q.shape[1], k.shape[1])
+    if lengths is not None:
+        check_padding(cross, causal, q.shape[1], k.shape[1])
     cross = not causal and q.shape[1] != k.shape[1] if cross is None else cross
     lengths = None if lengths is None else jnp.asarray(lengths, jnp.int32)
     form = spec, bool(causal), context, bool(cross), seed, threads, logit_cap

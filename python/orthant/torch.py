@@ -260,7 +260,7 @@ class Attention(nn.Module):
             return _attention(x, memory, lengths, weights, self._trained, self._form)[0]
         if isinstance(lengths, Tensor):
             lengths = lengths.detach().cpu().numpy()
-        if x.dim() == 3 and len(x) == 0:
+        if x.numel() == 0 and x.dim() == 3 and x.shape[0] == 0:
             return x + 0 * sum(w.sum() for w in weights)
         if not torch.is_grad_enabled():
             return _forward(x, memory, lengths, weights, self._form)[0]
