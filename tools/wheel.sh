@@ -34,7 +34,7 @@ step "libraries into the wheel" env PATH="$work/builder/bin:$PATH" "$work/builde
 step "an empty environment" python3 -m venv "$work/user"
 step "the wheel alone" "$work/user/bin/pip" install -q "$out"/orthant-*-manylinux*.whl
 cd "$work"
-inside=$("$work/user/bin/python" -c 'import orthant._library as l; print(l.library_path)')
+inside=$("$work/user/bin/python" -c 'from orthant import library_path; print(library_path)')
 case $inside in "$work/user/"*) ;; *) echo "the library is $inside"; exit 1 ;; esac
 ls -l "$out" | awk 'NR > 1 { printf "  %s, %.1f MB\n", $NF, $5 / 1e6 }'
 cd "$source/python/tests"

@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import orthant
-from orthant._library import library_path
+from orthant import library_path
 
 from support import SOURCE, InFolder
 
@@ -23,8 +23,9 @@ except ImportError:
     OLD = True
 
 ALONE = """
-import numpy as np, orthant, orthant._library as library
-assert library.__file__.startswith(%r) and library.library_path.startswith(%r)
+import numpy as np, orthant
+from orthant import library_path
+assert orthant.__file__.startswith(%r) and library_path.startswith(%r)
 print(orthant.Layer("softmax", 8, 2, 4, seed=3, threads=1)(np.ones((1, 4, 8), np.float32)).tobytes().hex())
 """
 

@@ -26,7 +26,7 @@ struct examination {
     const struct oa_cpu *cpu;
     struct oa_kernels kernels[PRECISIONS];
     char why_not[ISAS][WHY]; /* empty: it is used */
-    struct library library[LIBRARIES];
+    struct library linked[LIBRARIES];
     char engine[OA_ENGINE]; /* the MPI library; empty: none */
     struct oa_listed_device device[DEVICES];
     int devices;
@@ -74,16 +74,16 @@ static void list_libraries(struct examination *x)
 {
     char pcre2[64] = "?";
     pcre2_config(PCRE2_CONFIG_VERSION, pcre2);
-    x->library[0] = (struct library){ .name = "jansson" };
-    snprintf(x->library[0].version, 64, "%s", jansson_version_str());
-    x->library[1] = (struct library){ .name = "libyaml" };
-    snprintf(x->library[1].version, 64, "%s", yaml_get_version_string());
-    x->library[2] = (struct library){ .name = "pcre2" };
-    snprintf(x->library[2].version, 64, "%.*s", (int)strcspn(pcre2, " "), pcre2);
-    x->library[3] = (struct library){ .name = "utf8proc" };
-    snprintf(x->library[3].version, 64, "%s", utf8proc_version());
-    x->library[4] = (struct library){ .name = "zlib" };
-    snprintf(x->library[4].version, 64, "%s", zlibVersion());
+    x->linked[0] = (struct library){ .name = "jansson" };
+    snprintf(x->linked[0].version, 64, "%s", jansson_version_str());
+    x->linked[1] = (struct library){ .name = "libyaml" };
+    snprintf(x->linked[1].version, 64, "%s", yaml_get_version_string());
+    x->linked[2] = (struct library){ .name = "pcre2" };
+    snprintf(x->linked[2].version, 64, "%.*s", (int)strcspn(pcre2, " "), pcre2);
+    x->linked[3] = (struct library){ .name = "utf8proc" };
+    snprintf(x->linked[3].version, 64, "%s", utf8proc_version());
+    x->linked[4] = (struct library){ .name = "zlib" };
+    snprintf(x->linked[4].version, 64, "%s", zlibVersion());
 }
 
 static void examine(oa_context *c, struct examination *x)
@@ -258,7 +258,7 @@ static json_t *examination_json(const struct examination *x)
         if (x->why_not[i][0])
             oa_json_set(x->c, not_used, oa_isa_name((enum oa_isa)i), json_string(x->why_not[i]));
     for (int i = 0; i < LIBRARIES; i++)
-        oa_json_set(x->c, libraries, x->library[i].name, json_string(x->library[i].version));
+        oa_json_set(x->c, libraries, x->linked[i].name, json_string(x->linked[i].version));
     oa_json_set(x->c, root, "orthant", json_string(oa_version()));
     oa_json_set(x->c, root, "processor", processor_json(x->cpu));
     oa_json_set(x->c, root, "memory", json_integer((json_int_t)x->cpu->memory));
@@ -293,7 +293,7 @@ enum oa_error oa_doctor(oa_context *c, const struct oa_output *out)
         kernels_text(&x, &t);
         line(&t, "libraries");
         for (int i = 0; i < LIBRARIES; i++)
-            oa_text_printf(&t, "%s%s %s", i ? ", " : "", x.library[i].name, x.library[i].version);
+            oa_text_printf(&t, "%s%s %s", i ? ", " : "", x.linked[i].name, x.linked[i].version);
         oa_text_add(&t, "\n", 1);
         line(&t, "ranks");
         oa_text_printf(&t, "%s\n",
