@@ -209,7 +209,8 @@ class TestAttend(unittest.TestCase):
             orthant.torch.attend("softmax", q[0], k, v)
         with self.assertRaisesRegex(orthant.Error, "q is torch.float16; give torch.float32, float64"):
             orthant.torch.attend("softmax", q.half(), k.half(), v.half())
-        for k_or_v in ((k[..., :3].contiguous(), v), (k, v[:, :1]), (k[:1], v[:1]), (k[:, :, 1:], v)):
+        three = k.repeat(1, 2, 1, 1)[:, :3]
+        for k_or_v in ((three, three), (k[..., :3].contiguous(), v), (k, v[:, :1]), (k[:1], v[:1]), (k[:, :, 1:], v)):
             with self.assertRaisesRegex(orthant.Error, r"shapes \[2, 4, 5, 4\].*give .batch, heads"):
                 orthant.torch.attend("softmax", q, *k_or_v)
         with self.assertRaisesRegex(orthant.Error, "mixture"):

@@ -159,6 +159,22 @@ class TestModels(unittest.TestCase):
         self.assertNotEqual(orthant.transformers.register("cosformer", context=16),
                             orthant.transformers.register("cosformer", context=64))
 
+    def test_cross_attention_over_as_many_keys_as_queries(self):
+        """Padding is of the keys alone, also where their number is by chance that of the queries."""
+        class CrossAttention(torch.nn.Module):
+            is_causal = False
+
+        class OfADecoder(torch.nn.Module):
+            is_causal, is_decoder = False, True
+
+        from orthant.transformers import _forward
+        q, k, v = torch.randn(3, 2, 4, 5, 8, dtype=torch.float64)
+        mask = (torch.arange(5) < torch.tensor([3, 5])[:, None])[:, None, None].expand(2, 1, 5, 5)
+        e = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        for module in (CrossAttention(), OfADecoder()):
+            o, _ = _forward("softmax", 0, 1, 1, module, q, k, v, mask)
+            self.assertLess(largest(o.transpose(1, 2), e), 1e-12)
+
     def test_what_is_no_attention_is_not_registered(self):
         with self.assertRaisesRegex(orthant.Error, 'unexpected "sofmax"'):
             orthant.transformers.register("sofmax")
