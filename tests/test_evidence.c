@@ -1234,7 +1234,8 @@ static void what_was_not_run_is_said(void **state)
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
     has(&text, "| not run | 1 not run of 1 | 0 of 1 | – |");
-    has(&text, "Not run. Run it with `orthant evidence evidence-test --data FOLDER`.");
+    has(&text, "- random worse than softmax\n\n"
+               "Run it with `orthant evidence evidence-test --data FOLDER`.");
     assert_null(strstr(text.s, ".svg"));
     assert_false(oa_evidence_intervals(&j, &text));
     json_t *root = oa_evidence_json(&j, 1);

@@ -3,7 +3,8 @@
  * The texts of a claim other than its predictions: what was published, the question, the source.
  * They decide no number, so a typing error may be corrected; but a published number that is
  * rewritten after the runs makes another claim. So the texts are declared with the rest, and the
- * page names those that have changed.
+ * page names those that have changed. An answer is written after the runs, and the order on the
+ * page is no claim: both are left out.
  */
 #include "base/yaml_section.h"
 #include "evidence/reading.h"
@@ -40,6 +41,8 @@ json_t *oa_claim_texts(const struct oa_experiment *e)
     }
     json_object_del(out, "predicts");
     json_object_del(out, "variants");
+    json_object_del(out, "answer");
+    json_object_del(out, "order");
     json_object_set_new(out, "at", at);
     return out;
 }

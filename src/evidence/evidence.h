@@ -69,6 +69,7 @@ struct oa_experiment {
     int variant_count;
     struct oa_prediction *predictions;
     int prediction_count;
+    double order; /* its place on the page: `order` of the claim, INFINITY without one */
 };
 /* An error names file and line: of a missing or unknown key, an attention that is not in the
  * comparison, a prediction that needs a margin. Free it also after an error. */

@@ -16,10 +16,12 @@ static void evidence_add_markdown(struct oa_text *out, const char *before, const
 
 /* ---- the overview ---- */
 
-static const char head[] =
+static const char title[] =
     "<!-- Made by `orthant evidence` from the folder of its runs: edit experiments/ instead. -->\n"
     "# Evidence: published claims tested by our own measurements\n"
-    "\n"
+    "\n";
+
+static const char method[] =
     "Each claim is an experiment in `experiments/`: one or more comparisons, and predictions that "
     "were written down before the first run\n"
     "(`declared.json` in its folder; a prediction or option that was changed afterwards is "
@@ -81,13 +83,31 @@ static void add_overview(const struct oa_judged *j, int count, struct oa_text *o
 
 /* ---- one experiment ---- */
 
-static void add_claim(const struct oa_judged *j, struct oa_text *out)
+static void add_map(const struct oa_judged *j, const char *charts, struct oa_text *out)
 {
-    const struct oa_experiment *e = j->experiment;
-    evidence_add_markdown(out, "\n## ", oa_claim_text(e, "title"), "\n\n");
+    struct oa_text chart;
+    oa_text_init(&chart, out->context);
+    if (oa_evidence_map(j, &chart))
+        oa_text_printf(out, "![Retained shares](%s/%s-map.svg)\n\n", charts, j->experiment->name);
+    oa_text_free(&chart);
+}
+
+static void add_answer(const struct oa_experiment *e, struct oa_text *out)
+{
+    if (*oa_claim_text(e, "answer"))
+        evidence_add_markdown(out, "", oa_claim_text(e, "answer"), "\n\n");
+}
+
+static void add_question(const struct oa_judged *j, struct oa_text *out)
+{
+    evidence_add_markdown(out, "\n## ", oa_claim_text(j->experiment, "title"), "\n\n");
     oa_text_printf(out, "**%s** (", oa_judged_words(j));
     add_counts(j, out);
-    evidence_add_markdown(out, ")\n\n", oa_claim_text(e, "question"), "\n\n");
+    evidence_add_markdown(out, ")\n\n", oa_claim_text(j->experiment, "question"), "\n\n");
+}
+
+static void add_claim(const struct oa_experiment *e, struct oa_text *out)
+{
     evidence_add_markdown(out, "Published: ", oa_claim_text(e, "source"), "\n\n");
     for (int i = 0; oa_claim_published(e, i); i++)
         evidence_add_markdown(out, "- ", oa_claim_published(e, i), "\n");
@@ -97,52 +117,76 @@ static void add_claim(const struct oa_judged *j, struct oa_text *out)
     evidence_add_markdown(out, "Scale: ", oa_claim_text(e, "scale"), "\n\n");
 }
 
-static void add_experiment(const struct oa_judged *j, const char *charts, struct oa_text *out)
+static void add_results(const struct oa_judged *j, const char *charts, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
+    struct oa_record_cost cost = oa_judged_cost(j);
+    char time[OA_NUMBER], flops[OA_NUMBER];
     struct oa_text chart;
-    add_claim(j, out);
     oa_text_init(&chart, out->context);
     if (oa_evidence_intervals(j, &chart))
         oa_text_printf(out, "![Differences that were predicted](%s/%s.svg)\n\n", charts, e->name);
     if (oa_evidence_lines(j, &chart))
         oa_text_printf(out, "![Scores over %s](%s/%s-over.svg)\n\n", oa_claim_text(e, "axis"),
                        charts, e->name);
-    if (oa_evidence_map(j, &chart))
-        oa_text_printf(out, "![Retained shares](%s/%s-map.svg)\n\n", charts, e->name);
     oa_text_free(&chart);
     oa_evidence_predictions(j, out);
     oa_evidence_runs(j, out);
+    oa_evidence_numbers(j, out);
+    oa_text_printf(out, "\nCost, tuning included: %.0f runs, %s of processor time, %sFLOPs. ",
+                   cost.runs, oa_number_seconds(time, cost.processor_seconds),
+                   oa_number_si(flops, cost.flops));
+}
+
+static void add_declaration(const struct oa_judged *j, struct oa_text *out)
+{
+    size_t i;
+    json_t *name;
+    if (!*j->declared.date)
+        return;
+    oa_text_printf(out, "Declared on %s. ", j->declared.date);
+    json_array_foreach(j->declared.changed, i, name)
+    {
+        oa_text_printf(out, "%s`%s`",
+                       i ? ", " : "**Changed since then**: ", json_string_value(name));
+    }
+    oa_text_printf(out, "%s", i ? ". " : "");
+}
+
+/* leads: its map and its answer are above the overview. */
+static void add_experiment(const struct oa_judged *j, bool leads, const char *charts,
+                           struct oa_text *out)
+{
+    add_question(j, out);
+    if (!leads)
+        add_answer(j->experiment, out);
     if (oa_judged_records(j) > 0) {
-        char time[OA_NUMBER], flops[OA_NUMBER];
-        struct oa_record_cost cost = oa_judged_cost(j);
-        oa_evidence_numbers(j, out);
-        oa_text_printf(out, "\nCost, tuning included: %.0f runs, %s of processor time, %sFLOPs. ",
-                       cost.runs, oa_number_seconds(time, cost.processor_seconds),
-                       oa_number_si(flops, cost.flops));
+        if (!leads)
+            add_map(j, charts, out);
+        add_claim(j->experiment, out);
+        add_results(j, charts, out);
     } else {
-        oa_text_printf(out, "%s",
-                       *j->declared.date ? "\nNo comparison is finished. " : "\nNot run. ");
+        for (int i = 0; i < j->experiment->prediction_count; i++)
+            evidence_add_markdown(out, "- ", j->experiment->predictions[i].text, "\n");
+        oa_text_printf(out, "\n");
     }
-    if (*j->declared.date) {
-        size_t i;
-        json_t *name;
-        oa_text_printf(out, "Declared on %s. ", j->declared.date);
-        json_array_foreach(j->declared.changed, i, name)
-        {
-            oa_text_printf(out, "%s`%s`",
-                           i ? ", " : "**Changed since then**: ", json_string_value(name));
-        }
-        oa_text_printf(out, "%s", i ? ". " : "");
-    }
-    oa_text_printf(out, "Run it with `orthant evidence %s --data FOLDER`.\n", e->name);
+    add_declaration(j, out);
+    oa_text_printf(out, "Run it with `orthant evidence %s --data FOLDER`.\n", j->experiment->name);
 }
 
 void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts,
                           struct oa_text *out)
 {
-    oa_text_printf(out, "%s", head);
+    bool leads = count > 0 && *oa_claim_text(j[0].experiment, "answer");
+    oa_text_printf(out, "%s", title);
+    if (leads) {
+        add_map(&j[0], charts, out);
+        add_answer(j[0].experiment, out);
+    }
+    oa_text_printf(out, "%s", method);
     add_overview(j, count, out);
-    for (int i = 0; i < count; i++)
-        add_experiment(&j[i], charts, out);
+    for (int results = 1; results >= 0; results--)
+        for (int i = 0; i < count; i++)
+            if ((oa_judged_records(&j[i]) > 0) == results)
+                add_experiment(&j[i], leads && i == 0, charts, out);
 }

@@ -71,7 +71,8 @@ bool oa_experiment_plain(const struct oa_experiment *e)
 static const char *const texts[] = { "title", "question", "source", "scale", NULL };
 static const char *const of_data[] = { "name", "get", "licence", NULL };
 static const char *const of_variants[] = { "name", "at", "from", "set", NULL };
-static const char *const others[] = { "published", "data", "predicts", "variants", "axis", NULL };
+static const char *const others[] = { "published", "data",   "predicts", "variants",
+                                      "axis",      "answer", "order",    NULL };
 
 static bool among(const char *const *keys, const char *key)
 {
@@ -315,6 +316,15 @@ static enum oa_error read_predictions(oa_context *c, struct oa_experiment *e)
 
 /* ---- the whole file ---- */
 
+static enum oa_error read_order(oa_context *c, struct oa_experiment *e)
+{
+    const json_t *order = json_object_get(e->claim, "order");
+    e->order = INFINITY;
+    if (order && (!oa_claim_scalar(order) || !oa_parse_real(oa_claim_scalar(order), &e->order)))
+        return oa_claim_refuse(c, e, order, "claim.order must be a number");
+    return OA_OK;
+}
+
 enum oa_error oa_experiment_read(oa_context *c, const char *path, struct oa_experiment *out)
 {
     struct oa_options shared;
@@ -335,6 +345,7 @@ enum oa_error oa_experiment_read(oa_context *c, const char *path, struct oa_expe
     OA_TRY(check_texts(c, out, "claim.data", data, of_data));
     OA_TRY(check_list(c, out, "published"));
     OA_TRY(check_list(c, out, "predicts"));
+    OA_TRY(read_order(c, out));
     OA_TRY(read_variants(c, out, &shared));
     return read_predictions(c, out);
 }

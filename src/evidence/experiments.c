@@ -21,6 +21,14 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+static int by_order(const void *a, const void *b)
+{
+    const struct oa_experiment *x = a, *y = b;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
 enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_experiments *out)
 {
     struct dirent **names;
@@ -44,6 +52,8 @@ enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_e
     free(names);
     if (e == OA_OK && count == 0)
         e = oa_fail(c, OA_IO, "%s contains no experiments (*.yaml)", folder);
+    if (e == OA_OK)
+        qsort(out->at, (size_t)out->count, sizeof *out->at, by_order);
     return e;
 }
 

@@ -90,6 +90,24 @@ same docs/evidence.md page
 expect 0 evidence tiny --data nowhere --json
 says out '"verdict": "fails here"'
 
+# An answer, which is written after the runs, is on top where its experiment is the first one, and no change of the claim.
+cp -r experiments answered
+sed -i 's/^claim:/&\n  order: 2\n  answer: Any attention is as good as another one here./' answered/tiny.yaml
+expect 0 evidence --no-run --experiments answered --page docs/answered.md
+[ "$(sed -n 4p docs/answered.md)" = 'Any attention is as good as another one here.' ] || fail "the page does not begin with the answer"
+[ "$(grep -c 'as good as another one here' docs/answered.md)" = 1 ] || fail "the answer is repeated"
+! grep -q 'Changed since' docs/answered.md || fail "an answer is taken for a change"
+sed -i 's/^claim:/&\n  order: 1.5/' answered/without.yaml
+expect 0 evidence --no-run --experiments answered --page docs/answered.md
+says docs/answered.md '^# Evidence'
+[ "$(grep -n -o '(`[a-z]*`)' docs/answered.md | sed 's/.*`\(.*\)`.*/\1/' | tr '\n' ' ')" = 'without tiny ' ] ||
+    fail "experiments are not in their order"
+[ "$(grep '^## ' docs/answered.md | head -1)" = '## Any attention is better than none' ] || fail "results are not first"
+says docs/answered.md '^Any attention is as good as another one here.$'
+sed -i 's/order: 1.5/order: first/' answered/without.yaml
+expect 2 evidence --no-run --experiments answered --page docs/answered.md
+says err 'answered/without.yaml:2: claim.order must be a number'
+
 # The file was changed after the runs.
 sed 's/fixed-random better than softmax/fixed-random worse than softmax/' experiments/tiny.yaml >changed
 cp experiments/tiny.yaml kept
