@@ -495,7 +495,9 @@ static void directions_by_name(void **state)
                                          "val_bpb", "WER",      "test error" },
                              *const higher[] = { "accuracy", "val/acc", "BLEU", "f1",
                                                  "episode_return" },
-                             *const unknown[] = { "value", "top1_error", "glossary", "" };
+                             *const unknown[] = { "value",    "top1_error",   "glossary",
+                                                  "",         "accuracy_gap", "scoreVariance",
+                                                  "bleu std", "loss_scale" };
     for (size_t i = 0; i < sizeof lower / sizeof *lower; i++)
         assert_int_equal(oa_metric_direction(lower[i]), -1);
     for (size_t i = 0; i < sizeof higher / sizeof *higher; i++)

@@ -4,6 +4,8 @@
 #include "api/api.h"
 #include "base/file_copies.h"
 
+#include <sys/stat.h>
+
 static enum oa_error find_run_config(oa_context *c, const char *folder, char path[OA_PATH])
 {
     OA_TRY(oa_path(c, path, folder, "contest.json"));
@@ -24,7 +26,8 @@ static enum oa_error check_run_ended(oa_context *c, const char *folder, bool *en
 {
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
-    *ended = oa_file_exists(path);
+    *ended =
+        lstat(path, &(struct stat){ 0 }) == 0; /* a link to nothing too: no older weights then */
     if (*ended || oa_folder_has_checkpoint(c, folder))
         return OA_OK;
     return oa_fail(

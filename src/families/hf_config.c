@@ -186,7 +186,8 @@ static void set_rotary_scaling(const struct oa_hf_config *h, const struct oa_hf_
     if (strcmp(type, "default") == 0)
         return;
     if (strcmp(type, "linear") != 0 && strcmp(type, "llama3") != 0) {
-        oa_hf_refuse(h, name, "of scaled rotary positions linear and llama3 are");
+        oa_hf_refuse(r, json_object_get(r->root, "rope_type") ? "rope_type" : "type",
+                     "of scaled rotary positions linear and llama3 are");
         return;
     }
     oa_hf_set(h, "model.rotary_scaling", type);

@@ -19,10 +19,14 @@ static const char *const higher_words[] = {
     "returns",    "score",    "em",     "top1",      "top5",  "success", "win",     "winrate",
     "throughput", "correct",  "elo",    NULL
 };
-/* Words that may turn a metric around: time to accuracy, loss reduction, tokens per second. */
+/* Words that may turn a metric around, or are of how it spreads: time to accuracy, loss reduction,
+ * tokens per second, accuracy gap, score variance. */
 static const char *const doubtful_words[] = {
-    "time",       "to",       "until", "per",   "improvement", "gain", "reduction", "delta", "diff",
-    "difference", "negative", "neg",   "minus", "inverse",     "vs",   "change",    NULL
+    "time",   "to",         "until",    "per",      "improvement", "gain",    "reduction", "delta",
+    "diff",   "difference", "negative", "neg",      "minus",       "inverse", "vs",        "change",
+    "gap",    "drop",       "decrease", "increase", "degradation", "std",     "stdev",     "stddev",
+    "sd",     "sem",        "var",      "variance", "spread",      "range",   "count",     "scale",
+    "weight", "ratio",      "rank",     NULL
 };
 
 static bool is_metric_word(const char *const *words, const char *word)

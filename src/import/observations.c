@@ -3,6 +3,8 @@
 
 #include "decode/characters.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 void oa_observations_init(struct oa_observations *o, oa_context *c,
@@ -42,12 +44,38 @@ static int32_t label_number(struct oa_words *labels, const char *label)
     return n;
 }
 
+/* Squares of values, and their inverses, are still numbers. */
+static enum oa_error check_range(struct oa_observations *o, double value, int path,
+                                 unsigned long line)
+{
+    char place[32] = "";
+    if (isnan(value) || value == 0 || (fabs(value) <= 1e100 && fabs(value) >= 1e-100))
+        return OA_OK;
+    if (line)
+        snprintf(place, sizeof place, ":%lu", line);
+    return oa_fail(o->context, OA_FORMAT,
+                   "%s%s: %s is out of range: judge takes sizes from 1e-100 to 1e100; give it in "
+                   "another unit",
+                   o->request->paths[path], place, oa_real_text(value).s);
+}
+
+/* 01 is seed 1. */
+static const char *without_zeros(const char *seed)
+{
+    if (strspn(seed, "0123456789") == strlen(seed))
+        while (seed[0] == '0' && seed[1])
+            seed++;
+    return seed;
+}
+
 enum oa_error oa_observe(struct oa_observations *o, const char *system, const char *seed,
                          double step, double value, int path, unsigned long line)
 {
+    OA_TRY(check_range(o, value, path, line));
     if (!oa_reserve(o->context, &o->at, &o->capacity, o->count + 1, sizeof *o->at))
         return OA_NO_MEMORY;
     struct oa_number_text whole; /* pandas writes 3.0 where a column has gaps */
+    seed = seed ? without_zeros(seed) : NULL;
     if (seed && oa_whole_number(seed, strlen(seed), &whole))
         seed = whole.s;
     struct oa_observation *new = &o->at[o->count++];

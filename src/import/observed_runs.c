@@ -242,7 +242,7 @@ static enum oa_error value_at_step(const struct observed *d, const struct observ
         if (r->at[i].step == step) {
             out->valid_loss = r->at[i].value;
             if (isnan(out->valid_loss))
-                set_failure(d, &r->at[i], "is not finite", out);
+                set_failure(d, &r->at[i], "has no finite value", out);
             return OA_OK;
         }
     if (last->step < step) {
@@ -265,7 +265,7 @@ static enum oa_error choose_value(const struct observed *d, const struct observe
     bool best = at && strcmp(at, "best") == 0;
     out->valid_loss = best ? best_of(r, higher)->value : last->value;
     if (isnan(last->value))
-        set_failure(d, last, "is not finite", out);
+        set_failure(d, last, "has no finite value", out);
     return OA_OK;
 }
 
@@ -387,7 +387,8 @@ static enum oa_error count_runs(const struct observed *d, struct oa_comparison *
 
 /* ---- the metric ---- */
 
-/* As many decimals as leave two digits of the deviation of all values. */
+/* As many decimals as leave two digits of the deviation of all values, which printing has room
+ * for: very small numbers have an exponent. */
 static int decimals_of(const struct oa_comparison *k)
 {
     double sum = 0, squares = 0, n = 0;
@@ -404,7 +405,7 @@ static int decimals_of(const struct oa_comparison *k)
     if (!(variance > 0))
         return 4;
     double digits = 2 - floor(log10(sqrt(variance)));
-    return digits < 0 ? 0 : digits > 8 ? 8 : (int)digits;
+    return digits < 0 ? 0 : (int)digits;
 }
 
 static enum oa_error find_direction(const struct oa_observations *o, bool *higher)

@@ -69,7 +69,7 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
     }
     if (respelled)
         oa_log(c, 0,
-               "%s: %ld label%s normalised: surrounding blanks and byte order mark removed, whole "
+               "%s: %ld label%s normalised: surrounding blanks or a byte order mark removed, whole "
                "numbers written as integers (line %ld: %.*s)",
                lines->name, respelled, oa_plural(respelled), first + 1,
                (int)lines->line[first].length, lines->line[first].s);

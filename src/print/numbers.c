@@ -42,12 +42,23 @@ char *oa_number(char *out, double x, int digits)
     return print(out, "%.*f", decimals(x, digits), x);
 }
 
+enum { MOST_DECIMALS = 13 };
+
+/* As far as the decimals go, with an exponent: "1.25e-12" for 14; "0" where no digit is left. */
+static char *small(char *out, double x, int decimals_shown)
+{
+    int digits = decimals_shown + 1 + (x == 0 ? -decimals_shown - 1 : (int)floor(log10(fabs(x))));
+    return digits < 1 ? print(out, "0") : print(out, "%s", oa_real_rounded(x, digits).s);
+}
+
 /* Decimals of a number of more than nine digits have no use, and hundreds of digits would fit
  * no cell. */
 static char *fixed(char *out, double x, int decimals_shown)
 {
-    return fabs(x) < 1e9 ? print(out, "%.*f", decimals_shown, x)
-                         : print(out, "%s", oa_real_rounded(x, 9).s);
+    if (fabs(x) >= 1e9)
+        return print(out, "%s", oa_real_rounded(x, 9).s);
+    return decimals_shown > MOST_DECIMALS && fabs(x) < 1e-3 ? small(out, x, decimals_shown)
+                                                            : print(out, "%.*f", decimals_shown, x);
 }
 
 char *oa_number_fixed(char *out, double x, int decimals_shown)

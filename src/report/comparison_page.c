@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "report/retained.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -54,7 +55,12 @@ void oa_page_close(struct oa_text *out)
 
 /* ---- head ---- */
 
-/* The longest attention whose spec begins at `text`, or -1. */
+static bool continues_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* The longest attention whose spec begins at `text` and ends with a word, or -1. */
 static int attention_at(const struct oa_comparison *k, const char *text)
 {
     int found = -1;
@@ -62,7 +68,8 @@ static int attention_at(const struct oa_comparison *k, const char *text)
     for (int i = 0; i < k->count; i++) {
         const char *name = oa_entry_name(&k->entries[i]);
         size_t n = strlen(name);
-        if (n > longest && strncmp(text, name, n) == 0) {
+        if (n > longest && strncmp(text, name, n) == 0 &&
+            !(continues_word(name[n - 1]) && continues_word(text[n]))) {
             longest = n;
             found = i;
         }

@@ -326,8 +326,9 @@ static void conclude_identical(const struct oa_comparison *k, const struct oa_su
             continue;
         oa_text_printf(out, " ");
         add_listed(k, s, &same, out);
-        oa_text_printf(out, " %s identical to %s: bitwise the same loss with every seed.",
-                       twins == 1 ? "is" : "are", oa_entry_name(&k->entries[i]));
+        oa_text_printf(out, " %s identical to %s: bitwise the same %s with every %s.",
+                       twins == 1 ? "is" : "are", oa_entry_name(&k->entries[i]), oa_metric_word(k),
+                       oa_run_kind(k));
     }
 }
 

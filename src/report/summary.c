@@ -28,7 +28,7 @@
 bool oa_same_runs(const struct oa_comparison *k, int a, int b)
 {
     int both = 0;
-    for (int i = 0; i < k->seeds; i++) {
+    for (int i = 0; i < k->seeds && !k->unpaired; i++) {
         const struct oa_run *x = &k->entries[a].runs[i], *y = &k->entries[b].runs[i];
         if (x->absent || y->absent)
             continue;

@@ -50,7 +50,7 @@ says out 'Runs are independent samples'
 # Failed runs; where all failed, the command fails, too.
 printf 'system,seed,loss\na,1,1\na,2,nan\nb,1,2\nb,2,3\nb,3,4\nb,4,4\nb,5,5\nc,1,1\nc,2,1.5\nc,3,1.25\nc,4,1\nc,5,1\n' >failed.csv
 expect 0 judge failed.csv --quiet
-says out '^a, seed 2: loss is not finite (failed.csv:3)$'
+says out '^a, seed 2: loss has no finite value (failed.csv:3)$'
 says out '^a .*failed 1 of 2'
 printf 'system,seed,loss\na,1,nan\nb,1,\n' >all.csv
 expect 4 judge all.csv --quiet
@@ -99,3 +99,35 @@ printf 'system,seed,x\na,1,1\nb,1,2\n' >unknown.csv
 expect 2 judge unknown.csv
 says err 'give --lower or --higher'
 expect 0 judge unknown.csv --higher --quiet
+
+# Numbers far from 1: small ones have digits, and what squares cannot hold is refused.
+table() { # METRIC FACTOR
+    echo "system,seed,$1"
+    awk -v f="$2" 'BEGIN { for (i = 1; i <= 6; i++) printf "a,%d,%se-%d\nb,%d,%se-%d\n", i, 1 + i / 10, f, i, 2 + i * 3 % 7 / 10, f }'
+}
+table mse 12 >small.csv
+expect 0 judge small.csv --quiet
+says out '^a  *1\.35e-12 ±1\.9[0-9]e-13 .* best$' # 1.96e-13 is t(0.975, 5) times the deviation, 1.87e-13, by the root of 6
+says out '^b .* worse$'
+table mse 170 >tiny.csv
+expect 1 judge tiny.csv --quiet
+says err 'tiny.csv:2: 1.1e-170 is out of range: judge takes sizes from 1e-100 to 1e100'
+
+# 01 is seed 1; an empty cell is no value; what runs of no order have in common is an accident.
+printf 'system,seed,loss\na,1,1\na,01,2\nb,1,3\n' >zeros.csv
+expect 1 judge zeros.csv --quiet
+says err 'zeros.csv:3: a second value of a, seed 1'
+awk 'BEGIN { print "system,seed,loss"; for (i = 1; i < 6; i++) printf "a,%d,%s\nb,%d,%d\n", i, i == 3 ? "" : i, i, 2 * i }' >empty.csv
+expect 0 judge empty.csv --quiet
+says out '^a, seed 3: loss has no finite value (empty.csv:6)$'
+awk 'BEGIN { print "system,score"; for (i = 1; i < 6; i++) printf "a,%d\nb,%d\n", i, i }' >alike.csv
+expect 0 judge alike.csv --quiet
+says out '^b .* n\.s\.$'
+awk 'BEGIN { print "system,seed,score"; for (i = 1; i < 6; i++) printf "a,%d,%d\nb,%d,%d\n", i, i, i, i }' >alike.csv
+expect 0 judge alike.csv --quiet
+says out 'b is identical to a: bitwise the same score with every seed\.'
+
+# Names are marked as such where they are words, and nowhere else.
+awk 'BEGIN { print "system,seed,loss"; for (i = 1; i < 7; i++) printf "e,%d,%s\nb,%d,%s\n", i, i / 10, i, 2 + i * 3 % 7 / 10 }' >short.csv
+expect 0 judge short.csv --baseline b --out short --quiet
+says short/report.html '<h1 id="recommendation">Change to <code>e</code>: it was shown to be better than <code>b</code>, by 2'
