@@ -22,17 +22,6 @@ if grep -q libmicrohttpd err; then
 fi
 says err 'give --api-key-file'
 
-# start NAME ARGUMENT...: $server is its process, $at its address
-start() {
-    name=$1
-    shift
-    : >"$name"
-    "$orthant" serve "$@" --port 0 >"$name" 2>"$name.err" &
-    server=$!
-    await $server grep -q "serving .* at http" "$name"
-    at=$(sed 's/.* at //' "$name")
-}
-
 # post PATH JSON: the answer in the file answer; the status in $status
 post() {
     status=$(curl -s -o answer -w '%{http_code}' "$at$1" -d "$2") || fail "curl $1: $?"
@@ -48,7 +37,7 @@ is() { # EXPRESSION VALUE
     [ "$found" = "$2" ] || fail "$1 is $found, not $2: $(cat answer)"
 }
 
-start first run other bytes zeros mixed mapless long
+serve first run other bytes zeros mixed mapless long
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$at/health")" = 200 ] || fail "it is not well"
 curl -s "$at/v1/models" >answer
 is "[m['id'] for m in a['data']]" "['run', 'other', 'bytes', 'zeros', 'mixed', 'mapless', 'long']"
@@ -254,7 +243,7 @@ says first.err 'all answered'
 for precision in bf16 f64; do
     expect 0 generate other --prompt "To be" --tokens 20 --seed 5 --samples 20 --precision $precision --json
     cp out generated.json
-    start $precision run other --precision $precision
+    serve $precision run other --precision $precision
     curl -s "$at/v1/models" >answer
     is "[m['precision'] for m in a['data']]" "['$precision', '$precision']"
     post /v1/completions '{"model": "other", "prompt": "To be", "max_tokens": 20, "seed": 5, "n": 20}'
@@ -262,15 +251,14 @@ for precision in bf16 f64; do
     python3 -c "import json; print(json.dumps({'model': 'run', 'input': [open('piece.txt').read()]}))" >request
     post /v1/score @request
     is "0 < max(abs(x - y) for x, y in zip(a['data'][0]['token_logprobs'][1:], json.load(open('echoed'))['choices'][0]['logprobs']['token_logprobs'][1:])) < {'bf16': 0.1, 'f64': 1e-4}['$precision']" True
-    kill -TERM $server
-    ended 143 $server "the server in $precision"
+    stop
 done
 expect 2 serve run --precision f16
 says err 'f16'
 
 # Keys.
 printf 'secret-1\nsecret-2\n' >keys
-start second run --api-key-file keys
+serve second run --api-key-file keys
 [ "$(curl -s -o answer -w '%{http_code}' "$at/v1/models")" = 401 ] || fail "no key is needed"
 is "a['error']['code']" invalid_api_key
 [ "$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer secret-' "$at/v1/models")" = 401 ] || fail "half a key"

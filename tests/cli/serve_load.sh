@@ -11,14 +11,6 @@ awk 'BEGIN { srand(7); for (i = 0; i < 60; i++) { c = int(rand() * 2); printf "%
     c ? "to be or not to be" : "the end of the question" } }' >classes.tsv
 expect 0 train --config tiny.yaml --task classify --data.train classes.tsv --data.valid "" --model.context 256 --train.steps 2 \
     --out classes
-"$orthant" serve run other long classes --port 0 --timeout 3 --connections 64 --sequences 8 --body 1024 >started 2>err &
-server=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
-if grep -q libmicrohttpd err; then
-    echo "this program was built without libmicrohttpd"
-    exit 77
-fi
-await $server grep -q "serving .* at http" started
-timeout 300 python3 "$source/tests/serve/load.py" "$(sed 's/.* at //' started)" $server >out 2>&1 || fail "under load"
-kill -TERM $server
-ended 143 $server "the server"
+serve started run other long classes --timeout 3 --connections 64 --sequences 8 --body 1024
+timeout 300 python3 "$source/tests/serve/load.py" "$at" $server >out 2>&1 || fail "under load"
+stop

@@ -7,26 +7,7 @@ text 30000
 expect 0 train --config tiny.yaml --data.tokenizer char --out run
 expect 0 train --config tiny.yaml --model.width 256 --model.context 1024 --train.batch 1 --train.steps 1 --out large
 
-# start ARGUMENT...: $server is its process, $at its address
-start() {
-    : >started
-    "$orthant" serve "$@" --port 0 --sequences 8 >started 2>err &
-    server=$!
-    for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
-    if grep -q libmicrohttpd err; then
-        echo "this program was built without libmicrohttpd"
-        exit 77
-    fi
-    await $server grep -q "serving .* at http" started
-    at=$(sed 's/.* at //' started)
-}
-
-stop() {
-    kill -TERM $server
-    ended 143 $server "the server"
-}
-
-start run
+serve started run --sequences 8
 python3 "$source/tests/serve/numbers.py" "$at" ask >out 2>&1 || fail "numbers"
 stop
 for i in 0 1 2; do
@@ -46,7 +27,7 @@ struct.pack_into("<f", data, header["position.weight"]["data_offsets"][0] + 20 *
 head = json.dumps(header).encode()
 open(path, "wb").write(struct.pack("<Q", len(head)) + head + data)
 END
-start run
+serve started run --sequences 8
 python3 - "$at" >out 2>&1 <<'END' || fail "failures"
 import json, sys, urllib.request
 body = {"model": "run", "prompt": "To be", "max_tokens": 25, "stream": True}
@@ -56,6 +37,6 @@ assert "orthant_failures_total 1\n" in urllib.request.urlopen(sys.argv[1] + "/me
 END
 stop
 [ -n "$slow" ] && exit 0 # sanitizers take memory of their own
-start large run # the bound is that of the larger one, whichever comes last
-python3 "$source/tests/serve/memory.py" "$at" $server err >out 2>&1 || fail "memory"
+serve started large run --sequences 8 # the bound is that of the larger one, whichever comes last
+python3 "$source/tests/serve/memory.py" "$at" $server started.err >out 2>&1 || fail "memory"
 stop

@@ -16,24 +16,12 @@ for model in softmax rotary local mixed whole; do
     cp out $model.json
 done
 
-# start NAME: $server is its process; its address is in the file NAME
-start() {
-    : >"$1"
-    "$orthant" serve softmax rotary local mixed whole --port 0 >"$1" 2>"$1.err" &
-    server=$!
-    for i in 1 2 3 4 5 6 7 8 9 10; do [ -s "$1" ] || sleep 0.3; done
-    if grep -q libmicrohttpd "$1.err"; then
-        echo "this program was built without libmicrohttpd"
-        exit 77
-    fi
-    await $server grep -q "serving .* at http" "$1"
-}
-start first
-one=$server
-start second
+serve first softmax rotary local mixed whole
+one=$server first=$at
+serve second softmax rotary local mixed whole
 # Of softmax a token has 2 layers of keys and values of 32 numbers of 4 bytes: 16 sequences of 400 tokens.
 says first.err "at most 4 for the states of 16 sequences, 64 for stored beginnings of prompts"
-python3 "$source/tests/serve/prefixes.py" "$(sed 's/.* at //' first)" "$(sed 's/.* at //' second)" >out 2>&1 || fail "prefixes"
-kill -TERM $one $server
-ended 143 $one "the server"
-ended 143 $server "the second server"
+python3 "$source/tests/serve/prefixes.py" "$first" "$at" >out 2>&1 || fail "prefixes"
+stop
+server=$one
+stop

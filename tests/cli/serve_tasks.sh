@@ -32,15 +32,7 @@ cut -f 2,3 similar.tsv | head -n 20 >columns
 "$orthant" classify p --scores --json <columns >paired 2>err || fail "classes of pairs"
 "$orthant" translate t --json <sources >translations 2>err || fail "translate"
 printf '3 4 5\n10 11\n' | "$orthant" translate ids --json --beam 2 --max-tokens 2 >translated 2>err || fail "translate ids"
-"$orthant" serve c t m ids bert r p --port 0 >started 2>err &
-server=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do [ -s started ] || sleep 0.3; done
-if grep -q libmicrohttpd err; then
-    echo "this program was built without libmicrohttpd"
-    exit 77
-fi
-await $server grep -q "serving .* at http" started
-at=$(sed 's/.* at //' started)
+serve started c t m ids bert r p
 python3 - "$at" <<'END' >out 2>&1 || fail "a task"
 import base64, json, struct, sys, urllib.request
 
@@ -114,5 +106,4 @@ assert len(rows) == 13
 for key in want:
     assert all(abs(g - w) < 1e-6 * (1 + abs(w)) for g, w in zip(got[key], want[key])), key
 END
-kill -TERM $server
-ended 143 $server "the server"
+stop
