@@ -113,19 +113,21 @@ static enum oa_error refuse_unsupported(oa_context *c, const json_t *json, long 
 {
     double presence = 0, frequency = 0;
     long best = n;
-    const json_t *bias = json_object_get(json, "logit_bias"),
-                 *suffix = json_object_get(json, "suffix");
+    const json_t *bias = NULL;
+    const char *suffix = "";
     OA_TRY(oa_request_real(c, json, "presence_penalty", -2, 2, &presence));
     OA_TRY(oa_request_real(c, json, "frequency_penalty", -2, 2, &frequency));
+    OA_TRY(oa_request_object(c, json, "logit_bias", &bias));
+    OA_TRY(oa_request_text(c, json, "suffix", &suffix));
     OA_TRY(oa_request_integer(c, json, "best_of", 1, OA_MOST_CHOICES, &best));
     if (presence != 0 || frequency != 0)
         return oa_fail(c, OA_UNSUPPORTED,
                        "presence_penalty and frequency_penalty are not supported: leave them 0");
     if (best != n)
         return oa_fail(c, OA_UNSUPPORTED, "best_of is not supported: leave it out, or equal to n");
-    if (bias && !json_is_null(bias) && json_object_size(bias))
+    if (json_object_size(bias))
         return oa_fail(c, OA_UNSUPPORTED, "logit_bias is not supported: leave it out");
-    if (suffix && !json_is_null(suffix) && json_string_length(suffix))
+    if (*suffix)
         return oa_fail(c, OA_UNSUPPORTED, "suffix is not supported: leave it out");
     return OA_OK;
 }
@@ -133,7 +135,7 @@ static enum oa_error refuse_unsupported(oa_context *c, const json_t *json, long 
 static enum oa_error read_completion_options(struct oa_completion_request *r, const json_t *json)
 {
     oa_context *c = r->model->model->context;
-    const json_t *stream = json_object_get(json, "stream_options");
+    const json_t *stream = NULL;
     r->temperature = r->top_p = 1;
     r->n = 1;
     OA_TRY(oa_request_real(c, json, "temperature", 0, 1e6, &r->temperature));
@@ -143,7 +145,8 @@ static enum oa_error read_completion_options(struct oa_completion_request *r, co
     OA_TRY(oa_request_integer(c, json, "seed", 0, OA_LAST_SEED - OA_MOST_CHOICES, &r->seed));
     OA_TRY(oa_request_flag(c, json, "echo", &r->echo));
     OA_TRY(oa_request_flag(c, json, "stream", &r->stream));
-    if (json_is_object(stream)) {
+    OA_TRY(oa_request_object(c, json, "stream_options", &stream));
+    if (stream) {
         OA_TRY(oa_request_check_names(c, stream, "include_usage"));
         OA_TRY(oa_request_flag(c, stream, "include_usage", &r->include_usage));
     }

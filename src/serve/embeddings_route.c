@@ -21,23 +21,23 @@ struct embedding_options {
 static enum oa_error read_embedding_options(struct oa_server *s, const json_t *request,
                                             struct embedding_options *out)
 {
-    const char *pooling = json_string_value(json_object_get(request, "pooling")),
-               *format = json_string_value(json_object_get(request, "encoding_format"));
+    const char *pooling = "mean", *format = "float";
     OA_TRY(oa_request_check_names(s->context, request, "model input pooling encoding_format user"));
     OA_TRY(oa_request_model(s, request, &out->model));
+    OA_TRY(oa_request_text(s->context, request, "pooling", &pooling));
+    OA_TRY(oa_request_text(s->context, request, "encoding_format", &format));
     if (out->model->model->form.patch)
         return oa_fail(s->context, OA_UNSUPPORTED, "%s reads images, not texts", out->model->name);
-    if (pooling && strcmp(pooling, "mean") != 0 && strcmp(pooling, "cls") != 0 &&
-        strcmp(pooling, "last") != 0)
+    if (strcmp(pooling, "mean") != 0 && strcmp(pooling, "cls") != 0 && strcmp(pooling, "last") != 0)
         return oa_fail(s->context, OA_ARGUMENT, "pooling is \"%.20s\"; expected mean, cls or last",
                        pooling);
-    if (format && strcmp(format, "float") != 0 && strcmp(format, "base64") != 0)
+    if (strcmp(format, "float") != 0 && strcmp(format, "base64") != 0)
         return oa_fail(s->context, OA_ARGUMENT,
                        "encoding_format is \"%.20s\"; expected float or base64", format);
-    out->pooling = !pooling || !strcmp(pooling, "mean") ? POOL_MEAN
-                   : !strcmp(pooling, "cls")            ? POOL_FIRST
-                                                        : POOL_LAST;
-    out->base64 = format && strcmp(format, "base64") == 0;
+    out->pooling = !strcmp(pooling, "mean")  ? POOL_MEAN
+                   : !strcmp(pooling, "cls") ? POOL_FIRST
+                                             : POOL_LAST;
+    out->base64 = strcmp(format, "base64") == 0;
     return oa_inputs_check(s->context, request);
 }
 

@@ -24,10 +24,12 @@ enum oa_error oa_request_parse(oa_context *c, struct oa_exchange *x, json_t **ou
 
 static bool is_among(const char *names, const char *name)
 {
-    size_t length = strlen(name);
-    for (const char *at = names; (at = strstr(at, name)); at += length)
-        if ((at == names || at[-1] == ' ') && (!at[length] || at[length] == ' '))
-            return length > 0;
+    size_t length;
+    for (const char *at = names; *at; at += length + (at[length] == ' ')) {
+        length = strcspn(at, " ");
+        if (length == strlen(name) && memcmp(at, name, length) == 0)
+            return true;
+    }
     return false;
 }
 
@@ -105,6 +107,28 @@ enum oa_error oa_request_flag(oa_context *c, const json_t *request, const char *
         return oa_fail(c, OA_ARGUMENT, "%s must be true or false", name);
     if (value)
         *out = json_is_true(value);
+    return OA_OK;
+}
+
+enum oa_error oa_request_text(oa_context *c, const json_t *request, const char *name,
+                              const char **out)
+{
+    const json_t *value = given_member(request, name);
+    if (value && !json_is_string(value))
+        return oa_fail(c, OA_ARGUMENT, "%s must be a text", name);
+    if (value)
+        *out = json_string_value(value);
+    return OA_OK;
+}
+
+enum oa_error oa_request_object(oa_context *c, const json_t *request, const char *name,
+                                const json_t **out)
+{
+    const json_t *value = given_member(request, name);
+    if (value && !json_is_object(value))
+        return oa_fail(c, OA_ARGUMENT, "%s must be an object", name);
+    if (value)
+        *out = value;
     return OA_OK;
 }
 

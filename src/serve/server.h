@@ -63,6 +63,10 @@ enum oa_error oa_request_integer(oa_context *c, const json_t *request, const cha
                                  long most, long *out);
 enum oa_error oa_request_real(oa_context *c, const json_t *request, const char *name, double least,
                               double most, double *out);
+enum oa_error oa_request_text(oa_context *c, const json_t *request, const char *name,
+                              const char **out);
+enum oa_error oa_request_object(oa_context *c, const json_t *request, const char *name,
+                                const json_t **out);
 enum oa_error oa_request_flag(oa_context *c, const json_t *request, const char *name, bool *out);
 /* The ids of a text, or a list of ids. name: of the text, which a refusal begins with. */
 enum oa_error oa_request_ids(struct oa_served_model *m, const char *name, const json_t *value,
