@@ -137,6 +137,10 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
             continue;
         add_runs(k, s, i, seeds, r);
         r->seeds = seeds > r->seeds ? seeds : r->seeds;
+        if (r->nearest < 0 || seeds < r->fewest) {
+            r->nearest = i;
+            r->fewest = seeds;
+        }
     }
     if (r->seeds)
         add_runs(k, s, fixed, r->seeds, r);
@@ -262,7 +266,7 @@ static enum oa_saving find_saving(const struct oa_comparison *k, const struct oa
 
 struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s)
 {
-    struct oa_recommendation r = { .entry = -1, .cheaper = -1, .speed = NAN };
+    struct oa_recommendation r = { .entry = -1, .cheaper = -1, .nearest = -1, .speed = NAN };
     int fixed = k->baseline ? k->baseline - 1 : s->reference;
     if (s->reference >= 0 && !s->entries[fixed].failed) {
         count_seeds(k, s, fixed, &r);
@@ -274,7 +278,8 @@ struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struc
     r.outcome = outcome_of(k, s, fixed, r.seeds);
     if (r.outcome == OA_OUTCOME_FEW_SEEDS) {
         r.seeds = seeds_for_verdicts(k, s, fixed);
-        r.open = 0;
+        r.open = r.fewest = 0;
+        r.nearest = -1;
         r.seconds = 0;
         for (int i = 0; i < s->count; i++)
             if (!s->entries[i].failed)

@@ -66,7 +66,9 @@ struct oa_recommendation {
                      NaN */
     int open, seeds; /* so many attentions have too few seeds (what they are compared with too), and
                       * need these; 0: none */
-    double seconds;  /* what their training will take, by the runs that there are */
+    int nearest, fewest; /* the attention whose comparison needs the fewest seeds, and these; −1, 0:
+                            they are known of none */
+    double seconds;      /* what their training will take, by the runs that there are */
 };
 /* From the verdicts. Everything else in the summary is set. */
 struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s);

@@ -50,12 +50,17 @@ static void add_seeds_option(const struct oa_comparison *k, const struct oa_reco
         oa_text_printf(out, " (--seeds %d)", r->seeds);
 }
 
-/* "5 attentions with 12 seeds, about 40 minutes (--seeds 12)" */
+/* "5 attentions with 12 seeds, about 40 minutes (--seeds 12)"; where the comparisons need different
+ * numbers "12 seeds for random, 824 for all 5 attentions, about 3 hours (--seeds 824)". */
 static void add_seeds_wanted(const struct oa_comparison *k, const struct oa_recommendation *r,
                              struct oa_text *out)
 {
-    oa_text_printf(out, "%d %s%s with %d %ss", r->open, oa_entry_kind(k), oa_plural(r->open),
-                   r->seeds, oa_run_kind(k));
+    const char *kind = oa_entry_kind(k), *plural = oa_plural(r->open), *run = oa_run_kind(k);
+    if (r->nearest < 0 || r->fewest == r->seeds)
+        oa_text_printf(out, "%d %s%s with %d %ss", r->open, kind, plural, r->seeds, run);
+    else
+        oa_text_printf(out, "%d %ss for %s, %d for all %d %s%s", r->fewest, run,
+                       named(k, r->nearest), r->seeds, r->open, kind, plural);
     if (r->seconds > 0) {
         oa_text_printf(out, ", ");
         add_time(r->seconds, out);
