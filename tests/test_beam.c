@@ -16,6 +16,7 @@ struct table {
     long prefix[3 * ALL];
     int rows;
 };
+static long rows_asked; /* of `next` since it was set to 0 */
 
 static double logit(int source, long prefix, int id)
 {
@@ -40,6 +41,7 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
     struct table *t = argument;
     long prefix[3 * ALL];
     assert_in_range(rows, 1, 3 * ALL);
+    rows_asked += rows;
     for (int r = 0; r < rows; r++) {
         assert_in_range(parent[r] + 1, 0, t->rows);
         prefix[r] = parent[r] < 0 ? 0 : t->prefix[parent[r]] * (V + 1) + ids[r] + 1;
@@ -123,6 +125,8 @@ static void width_one_is_greedy(void **state)
     oa_context *c = oa_open(NULL);
     struct oa_hypothesis h[3];
     int longest[3] = { LONGEST, LONGEST, LONGEST };
+    long rows = 0;
+    rows_asked = 0;
     search(c, (struct oa_beam){ 1, 1, 1, false, BEGIN, END, V, 0 }, 3, longest, h);
     for (int source = 0; source < 3; source++) {
         long prefix = 0;
@@ -144,7 +148,9 @@ static void width_one_is_greedy(void **state)
         assert_int_equal(h[source].count, count);
         if (!h[source].cut)
             assert_true(fabs(h[source].score - score) < 1e-12);
+        rows += count + 1;
     }
+    assert_int_equal(rows_asked, rows); /* a source that has ended is not read on */
     oa_hypotheses_free(h, 3);
     oa_close(c);
 }

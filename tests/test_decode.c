@@ -196,6 +196,19 @@ static void temperature_zero_is_greedy(void **state)
         assert_int_equal(token, 2);
     }
     oa_sampler_close(s);
+    /* wherever the best is in a vocabulary that vectors read; of equals the first */
+    const struct oa_sampling greedy = { .top_p = 1 };
+    for (long vocabulary = 1; vocabulary <= 70; vocabulary += 3) {
+        assert_int_equal(oa_sampler_open(c, &greedy, vocabulary, &s), OA_OK);
+        for (long at = 0; at < vocabulary; at++) {
+            for (long i = 0; i < vocabulary; i++)
+                many[i] = -1 - (float)(i * 7 % 5);
+            many[at] = many[vocabulary - 1] = 0.5F;
+            assert_int_equal(oa_sample(s, many, 0, &token), OA_OK);
+            assert_int_equal(token, at);
+        }
+        oa_sampler_close(s);
+    }
     oa_close(c);
 }
 

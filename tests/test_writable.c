@@ -29,6 +29,12 @@ static size_t unhex(const char *hex, char *out)
 
 static void check_text(oa_context *c, const char *bytes, size_t n, const char *want, size_t wanted)
 {
+    struct oa_text whole;
+    oa_text_init(&whole, c);
+    oa_characters_text(bytes, n, &whole);
+    assert_int_equal(whole.length, wanted);
+    assert_memory_equal(whole.s ? whole.s : "", want, wanted);
+    oa_text_free(&whole);
     for (size_t cut = 0; cut <= n; cut++) {
         struct oa_characters s = { 0 };
         struct oa_text text;
