@@ -62,8 +62,9 @@ alter() { # MUTANT FOLDER
 # Files that are compiled from FILE: itself, or what includes it, tests too. Kernels are compiled for the host, once for each
 # precision (tests/emulated_kernels.cpp).
 units() { # FILE
-    case $1 in
+    case $mode-$1 in
     *.c) echo "$1" ;;
+    check-*.h | check-*.def) includer "$1" ;;
     *.cl) for precision in f32 bf16 f64; do echo "tests/emulated_$precision.dir/emulated_kernels.cpp"; done ;;
     *) find "$build/CMakeFiles" "$build/tests/CMakeFiles" -name '*.c.o.d' -exec grep -l -e "/$1\( \|\$\)" {} + |
         sed "s|^$build/CMakeFiles/[^/]*\.dir/||; s|^$build/tests/CMakeFiles/[^/]*\.dir/|tests/|; s|\.o\.d$||" | sort -u |
@@ -71,8 +72,19 @@ units() { # FILE
     esac
 }
 
-# Swapped arguments of other types are no mistake that anybody makes, and a name that is gone makes a patch stale: errors.
-types="-w -Werror=implicit-function-declaration -Werror=int-conversion -Werror=incompatible-pointer-types"
+includer() ( # FILE: the first source file that reads it, itself or in a header; without any build
+    for name in "${1#src/}" "$(basename "$1")"; do
+        found=$(grep -rl --include='*.c' -e "\"$name\"" src tests | LC_ALL=C sort | head -n 1)
+        for header in $(grep -rl --include='*.h' -e "\"$name\"" src tests | LC_ALL=C sort); do
+            [ -n "$found" ] || [ "$header" = "$1" ] || found=$(includer "$header")
+        done
+        [ -z "$found" ] || { echo "$found"; return; }
+    done
+)
+
+# Swapped arguments of other types are no mistake that anybody makes, and a name that is gone makes a patch stale: errors. (With
+# -w gcc passes over -Werror, too.)
+types="-Werror=implicit-function-declaration -Werror=int-conversion -Werror=incompatible-pointer-types"
 
 compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
     for unit in $(units "$1"); do
@@ -86,6 +98,7 @@ compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
         command=$(sed -n "s|^ *\"command\": \"\(.*\) $made -c $source\".*|\1|p" \
             "$build/compile_commands.json" | head -n 1 | sed 's/\\\(.\)/\1/g') # from JSON to words of the shell
         [ -n "$command" ] || { echo "nothing is known of how $unit is compiled"; return 1; }
+        [ "$mode" != check ] || flags="$flags -fsyntax-only"
         (cd "$build" && eval "$command -iquote $2/src -iquote $(dirname "$source") $flags -o $object -c $input") ||
             return 1
     done
@@ -236,6 +249,8 @@ one() { # MUTANT: leaves its line in the results
 
 prepare() {
     [ -f "$build/compile_commands.json" ] || cmake -S . -B "$build" -DORTHANT_TESTS=ON >/dev/null
+    [ "$mode" != check ] || return 0
+    echo "building what is not up to date in $build"
     targets=
     [ "$mode" != kernels ] || targets="--target test_golden_emulated test_verify_gpu_emulated"
     cmake --build "$build" -j "$jobs" $targets >/dev/null
