@@ -40,3 +40,7 @@ stop
 serve started large run --sequences 8 # the bound is that of the larger one, whichever comes last
 python3 "$source/tests/serve/memory.py" "$at" $server started.err >out 2>&1 || fail "memory"
 stop
+# A quarter of the sequences may be stored. A token of `large` has 2 layers of keys and values of 256 numbers of 4 bytes.
+serve many large run --sequences 256
+says many.err "at most 1024 for the states of 256 sequences, 256 for stored beginnings of prompts"
+stop

@@ -338,6 +338,11 @@ def check_draws():
                     compared += 1
                     assert token == want, (how, i, k, token, want, margin)
     assert compared > 800, compared
+    choice = complete(prompt="To be", max_tokens=17, temperature=3, seed=2, logprobs=1)["choices"][0]
+    rows = complete(prompt="To be" + choice["text"], max_tokens=0, echo=True, logprobs=100)["choices"][0]["logprobs"]["top_logprobs"][-17:]
+    for token, top, row in zip(choice["text"], choice["logprobs"]["top_logprobs"], rows):
+        best = max(row, key=row.get)
+        assert set(top) == {token, best} and all(abs(top[t] - row[t]) < 1e-5 for t in top), (token, top)
 
 
 # ---- stop texts, streams and log-probabilities, of greedy text whose prefix is known
@@ -540,6 +545,30 @@ def check_turns():
         assert time.monotonic() < until, "the request of a client that left goes on"
 
 
+def check_maps_and_waiting():
+    """The largest maps; a client that does not take them is cut off after TIMEOUT seconds, not before."""
+    refused("/v1/attention", "the prompt has 513 tokens; 4 maps of an answer have room for 512: shorten it, or use 'orthant inspect'",
+            model="wide", prompt="a" * 513)
+    body = json.dumps({"model": "wide", "prompt": "To" * 256}).encode()
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.settimeout(60)
+        s.connect((NAME, int(PORT)))
+        s.sendall(b"POST /v1/attention HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer last\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        assert s.recv(15) == b"HTTP/1.1 200 OK"
+        began, before = time.monotonic(), cuts()
+        while cuts() == before:
+            assert time.monotonic() - began < TIMEOUT + 30, "a client that takes no answer is not cut off"
+            time.sleep(0.1)
+        assert time.monotonic() - began > TIMEOUT * 0.9, "a client is cut off before its time"
+    counts["requests"] += 1
+    counts["prompt"] += 512
+
+
+def cuts():
+    return metrics()["orthant_http_connections_cut_total"]
+
+
 class Slow(threading.Thread):
     """A client that sends `start` and then nothing; it must be cut off after TIMEOUT seconds, not before."""
 
@@ -583,6 +612,7 @@ for name, value in (("http_requests_total", "requests"), ("http_requests_refused
 check_turns()
 for s in slow:
     s.join()
-    assert TIMEOUT * 0.99 < s.seconds < TIMEOUT + 10, f"a slow client is cut off after {s.seconds:.2f} s"
-assert metrics()["orthant_http_connections_cut_total"] == len(slow) + cut
+    assert TIMEOUT * 0.99 < s.seconds < TIMEOUT + 30, f"a slow client is cut off after {s.seconds:.2f} s"
+assert cuts() == len(slow) + cut, (cuts(), cut)
+check_maps_and_waiting()
 print(f"after {counts['requests']} requests, all answered")
