@@ -29,7 +29,7 @@ post() {
 
 # field EXPRESSION: of the answer a
 field() {
-    python3 -c "import json, sys; a = json.load(open('answer')); print(($1))"
+    python3 -S -c "import json, sys; a = json.load(open('answer')); print(($1))"
 }
 
 is() { # EXPRESSION VALUE
