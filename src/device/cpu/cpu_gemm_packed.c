@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix products for units that read packed operands: all workers pack B, sometimes A too, then
  * all make blocks of C from it. A product that has many columns is made in strips of them, whose B
- * stays in the caches. Weights that decoding reads for each token are packed once before. What is
- * cut, and how, depends on the shape only; the bits do not even depend on that. */
+ * stays in the caches. Weights that decoding reads for each token are packed once before. The
+ * bits do not depend on what is cut, and how. */
 #include "device/cpu/cpu.h"
 
 #define ITEM_WORK 20e6 /* multiply-adds worth an item */
@@ -18,6 +18,7 @@ enum {
     LEAST_COLS = 256,
     LONG_DEPTH = 8192, /* k for which B comes from memory for each block of rows */
     MAX_ITEMS = 16,
+    EACH_ITEMS = 3,  /* for each worker, where a block packs its rows of A */
     WORTH = 1 << 20, /* bytes packed again and again without this */
     FEW_ITEMS = 8,   /* of a product of few rows at most, for which units may have to pack the rows
                         each time */
@@ -122,24 +123,42 @@ static void pack_strip(struct packed_product *t)
     oa_parallel(t->d->context, t->across * oa_blocks(g->k, t->rows), pack_strip_item, t);
 }
 
+static long blocks_of(const struct packed_product *t)
+{
+    return oa_blocks(t->g->m, t->rows) * oa_blocks(t->g->n, t->cols);
+}
+
+static bool halve_cols(struct packed_product *t)
+{
+    bool wide = t->cols >= 2 * LEAST_COLS;
+    if (wide)
+        t->cols = oa_round_up(t->cols / 2, OA_PANEL);
+    return wide;
+}
+
+/* Not where k is long. */
+static bool halve_rows(struct packed_product *t)
+{
+    bool tall = t->rows > (t->g->k > LONG_DEPTH ? ROWS : LEAST_ROWS);
+    if (tall)
+        t->rows = oa_round_up(t->rows / 2, OA_PANEL);
+    return tall;
+}
+
 /* Tall blocks, since a block's rows are what a panel of B is read for; narrower ones until there
- * are enough, and then lower ones, but where k is long. */
+ * are enough, and then lower ones. Where each block packs its rows of a transposed A, lower ones
+ * first, and only as many as the workers need. */
 static void multiply_packed_strip(struct packed_product *t)
 {
     const struct oa_gemm *g = t->g;
+    bool packs = g->ta && !g->packed_a;
+    long most = packs ? EACH_ITEMS * oa_thread_count(t->d->context) : MAX_ITEMS;
     double wanted = (double)g->m * (double)g->n * (double)g->k / ITEM_WORK;
-    long least = g->k > LONG_DEPTH ? ROWS : LEAST_ROWS;
     t->rows = oa_min(ROWS, oa_round_up(g->m, OA_PANEL));
     t->cols = oa_round_up(g->n, OA_PANEL);
-    while (oa_blocks(g->m, t->rows) * oa_blocks(g->n, t->cols) <
-           (wanted < MAX_ITEMS ? wanted : MAX_ITEMS)) {
-        if (t->cols >= 2 * LEAST_COLS)
-            t->cols = oa_round_up(t->cols / 2, OA_PANEL);
-        else if (t->rows > least)
-            t->rows = oa_round_up(t->rows / 2, OA_PANEL);
-        else
-            break;
-    }
+    while (blocks_of(t) < (wanted < most ? wanted : most) &&
+           (packs ? halve_rows(t) || halve_cols(t) : halve_cols(t) || halve_rows(t)))
+        continue;
     t->across = oa_blocks(g->n, t->cols);
     oa_parallel(t->d->context, t->across * oa_blocks(g->m, t->rows), multiply_strip_item, t);
 }
