@@ -13,7 +13,7 @@
  * L2 cache, and each panel of B is multiplied by all of them. Or a worker packs a block of B, which
  * stays in its L2 cache, and goes through groups of rows of A, which stay in L1. A is read in place
  * if its rows are aligned to cache lines, and packed otherwise. Products run over all of k, up to
- * DEEP at a time.
+ * DEEP or SLAB at a time.
  *
  * One step adds (Σ of the 16 even products) + (Σ of the 16 odd ones) to an element of C, and steps
  * are in the order of k: the bits of an element depend on its row of A and its column of B only.
@@ -32,6 +32,7 @@ enum {
     MORE_ROWS = 512,      /* of a block with k up to SHALLOW */
     SHALLOW = 768,        /* MORE_ROWS · SHALLOW = ROWS · DEEP */
     DEEP = OA_PART_DEPTH, /* most of k at a time */
+    SLAB = 256,           /* of k at a time where it is longer and A is packed by all too */
     SHORT = 128,          /* k whose sums go straight to C */
     COLS = 768,           /* of a block with more k than DEEP, whose sums are stored in between */
     GROUP = 16 << 10, /* bytes of the rows of A that stay in L1 with a panel of B, sums and lines of
@@ -357,10 +358,18 @@ static void multiply_group(struct tile_block *t, long first)
         }
 }
 
+/* A slab more has the sums of a block loaded into tiles and stored once more, which keeps their
+ * bits. Sums of vectors begin anew with each. */
+static long slab_depth(const struct oa_gemm *g)
+{
+    return READS_WHOLE_TILES && g->packed_a && g->k > DEEP ? SLAB : DEEP;
+}
+
 static void multiply_block(struct tile_block *t)
 {
-    for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += DEEP) {
-        t->depth = least(DEEP, t->g->k - t->p);
+    long slab = slab_depth(t->g);
+    for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += slab) {
+        t->depth = least(slab, t->g->k - t->p);
         pack_left(t);
         if (!t->packed)
             pack_right(t);
