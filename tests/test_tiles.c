@@ -402,11 +402,11 @@ static void multiply_few(struct fixture *f, const struct oa_kernels *k, struct o
 
 static void compare_few(struct fixture *f, const struct oa_kernels *k)
 {
-    static const long sizes[][3] = { { FEW_ALL, 70, 64 },
-                                     { FEW_ALL, 100, 1700 },
-                                     { FEW_ALL, 33, 35 } };
+    static const long sizes[][3] = {
+        { FEW_ALL, 70, 64 }, { FEW_ALL, 100, 1700 }, { FEW_ALL, 33, 35 }, { FEW_ALL, 33, 12400 }
+    };
     fill(f, 11, false);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         for (int variant = 2; variant <= 6; variant += 4)
             for (int prefetches_early = 0; prefetches_early < 2; prefetches_early++) {
                 struct oa_gemm g = gemm_of(sizes[i], variant, 0);
@@ -494,7 +494,7 @@ static void devices_cut_without_changing_bits(void **state)
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 3 });
     struct oa_device d, plan;
     fill(f, 5, false);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         for (int variant = 2; variant < VARIANTS; variant += 7) {
             struct oa_gemm g = gemm_of(cut[i], variant, i);
             open_device(f, c, &oa_device_cpu, &d);

@@ -9,9 +9,45 @@ enum {
     READS_WHOLE_TILES = true  /* also where there are fewer rows */
 };
 
+/* At most 16 rows of A with a panel of B that comes from memory: loads of other tiles would take
+ * longer than memory where tiles are loaded slowly. B is prefetched at a short distance, so that
+ * what is read at the beginning of an item is, too. */
+TILE_INLINE void multiply_short_pair(const struct tile_pair *x, const struct tile_finish *before)
+{
+    TILES;
+    enum { FETCH_AHEAD = 8192 };
+    const char *a = x->a.at, *b = x->b;
+    const long row = x->a.row, step = x->a.step, share = x->share;
+    long done = 0;
+    if (x->from) {
+        tile_load(0, x->from, SUMS_ROW);
+        tile_load(1, x->from + 16, SUMS_ROW);
+    } else {
+        tile_zero(0);
+        tile_zero(1);
+    }
+    for (long s = x->steps; s > 0; s--, a += step, b += STEP_BYTES) {
+        tile_load(4, a, row);
+        tile_load(6, b, 64L);
+        tile_multiply(0, 4, 6);
+        tile_load(7, b + TILE_BYTES, 64L);
+        tile_multiply(1, 4, 7);
+        for (long i = 0; i < STEP_BYTES; i += 64)
+            fetch(b + FETCH_AHEAD + i);
+        finish_until(before, &done, done + share);
+    }
+    finish_until(before, &done, STEP);
+    tile_store(0, x->to, x->next);
+    tile_store(1, x->to + 16, x->next);
+}
+
 /* Loads, prefetches and stores between the products of tiles are nearly free. */
 TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_finish *before)
 {
+    if (x->few && x->rows <= STRIP) {
+        multiply_short_pair(x, before);
+        return;
+    }
     TILES;
     const char *a = x->a.at, *second = a + STRIP * x->a.row, *b = x->b, *below = x->below,
                *right = x->right;

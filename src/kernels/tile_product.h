@@ -212,11 +212,24 @@ static const char *panel_of_b(const struct tile_block *t, long j)
     return t->room->b + (size_t)(j / STEP * steps_of(t->depth)) * STEP_BYTES;
 }
 
+/* Of k at a time: where rows are few all of it, so that B is read in memory order, for which one
+ * panel of A has room; less where both operands are packed and longer. A slab more has the sums of
+ * a block loaded into tiles and stored once more, which keeps their bits. Sums of vectors begin
+ * anew with each. */
+static long slab_depth(const struct tile_block *t)
+{
+    if (!READS_WHOLE_TILES)
+        return DEEP;
+    if (t->pair.few)
+        return ROWS / STEP * DEEP;
+    return t->g->packed_a && t->g->k > DEEP ? SLAB : DEEP;
+}
+
 /* Whether the block is packed already; afterwards it counts as packed. Never where k is longer than
  * a block. */
 static bool holds(const struct tile_block *t, struct tile_packed *block, long first, long count)
 {
-    bool same = t->g->k <= DEEP && block->product == t->product && block->first == first &&
+    bool same = t->g->k <= slab_depth(t) && block->product == t->product && block->first == first &&
                 block->count == count;
     *block = (struct tile_packed){ t->product, first, count };
     return same;
@@ -358,18 +371,11 @@ static void multiply_group(struct tile_block *t, long first)
         }
 }
 
-/* A slab more has the sums of a block loaded into tiles and stored once more, which keeps their
- * bits. Sums of vectors begin anew with each. */
-static long slab_depth(const struct oa_gemm *g)
-{
-    return READS_WHOLE_TILES && g->packed_a && g->k > DEEP ? SLAB : DEEP;
-}
-
 static void multiply_block(struct tile_block *t)
 {
-    long slab = slab_depth(t->g);
-    for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += slab) {
-        t->depth = least(slab, t->g->k - t->p);
+    long deep = slab_depth(t);
+    for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += deep) {
+        t->depth = least(deep, t->g->k - t->p);
         pack_left(t);
         if (!t->packed)
             pack_right(t);
@@ -399,8 +405,9 @@ static long block_rows(const struct tile_block *t)
 
 static long block_cols(const struct tile_block *t)
 {
-    long depth = least(t->g->k, DEEP), most = t->g->k > DEEP ? COLS : LONG_MAX;
-    if (t->pair.few && !READS_WHOLE_TILES && t->g->k > DEEP)
+    long deep = slab_depth(t), depth = least(t->g->k, deep),
+         most = t->g->k > deep ? COLS : LONG_MAX;
+    if (t->pair.few && !READS_WHOLE_TILES && t->g->k > deep)
         return STEP; /* the slices of a panel are contiguous */
     long cols = (long)(b_bytes / STEP_BYTES) / (steps_of(depth) + !depth) * STEP;
     return t->packed ? most : least(most, cols);
