@@ -20,10 +20,10 @@ enum {
     MAX_ITEMS = 16,
     EACH_ITEMS = 3,  /* for each worker, where a block packs its rows of A */
     WORTH = 1 << 20, /* bytes packed again and again without this */
-    FEW_ITEMS = 8,   /* of a product of few rows at most, for which units may have to pack the rows
+    FEW_ITEMS = 16,  /* of a product of few rows at most, for which units may have to pack the rows
                         each time */
-    MOST_BYTES = 1 << 20,   /* of B in such an item, however many items */
-    LEAST_BYTES = 128 << 10 /* and in each */
+    MOST_BYTES = 1 << 20,  /* of B in such an item, however many items */
+    LEAST_BYTES = 64 << 10 /* and in each */
 };
 
 /* Columns of which at most so many bytes are packed at a time, but NARROWEST. */
