@@ -142,6 +142,28 @@ static void look_at_key_block(struct logits_row *r)
         r->count += oa_real_get(r->d, r->s, j) != -INFINITY;
 }
 
+/* Rows of a head, all lines of them: memory answers meanwhile, and its own prefetchers do not go
+ * from one head's pages to the next's. */
+static void prefetch_head_rows(const struct logits_row *r, long h, long width, const void *x,
+                               long ld)
+{
+    const char *first = oa_key_row(r->d, &r->a->shape, r->b, h, r->begin, width, x, ld);
+    long bytes = (r->end - r->begin) * width * (long)r->d->numbers.act_size;
+    for (long i = 0; ld == width && i < bytes; i += OA_ALIGN)
+        __builtin_prefetch(first + i, 0, 2);
+}
+
+/* The values of the first block, and the next head's keys, which the worker probably reads next.
+ * Further blocks come in memory order. */
+static void prefetch_key_block(const struct logits_row *r)
+{
+    const struct oa_logits *a = r->a;
+    const struct oa_logits_part *p = &a->part[0];
+    prefetch_head_rows(r, r->h, a->shape.value_width, a->v, a->ldv);
+    if (r->h + 1 < a->shape.heads && p->kind == OA_PART_DOT && !p->k_table)
+        prefetch_head_rows(r, r->h + 1, p->width, p->k, p->ldk);
+}
+
 static void add_key_block(struct logits_row *r)
 {
     static const int32_t none = 0;
@@ -150,6 +172,8 @@ static void add_key_block(struct logits_row *r)
     int32_t all = (int32_t)(r->end - r->begin);
     long V = a->shape.value_width;
     const void *v = oa_key_row(r->d, &a->shape, r->b, r->h, r->begin, V, a->v, a->ldv);
+    if (r->begin < KEYS)
+        prefetch_key_block(r);
     fill_row_logits(r);
     hide_row_keys(r);
     if (oa_weighs(a)) {
