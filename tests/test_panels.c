@@ -28,12 +28,15 @@ enum {
  * panels. */
 enum table { WHOLE, PANELS, UNPACKED, TABLES };
 enum array { Q, K, V, DO, O, DQ, DK, DV, ARRAYS };
+enum form { PRODUCT, WITH_TABLE, FOLDED, FORMS };
+enum { TABLE_NUMBERS = HEADS * LENGTH * LENGTH };
 
 struct fixture {
     oa_context *context;
     struct oa_kernels table[TABLES];
     uint16_t *x[TABLES][ARRAYS]; /* what each reads and makes */
     float *lse[TABLES];
+    float *logits, *dlogits[TABLES]; /* a table of logits, and its gradients */
     void *packed;
 };
 
@@ -65,8 +68,10 @@ static int set_up(void **state)
         for (int n = 0; n < ARRAYS; n++)
             f.x[i][n] = oa_alloc(f.context, NUMBERS * sizeof(uint16_t));
         f.lse[i] = oa_alloc(f.context, 2 * BATCH * HEADS * LENGTH * sizeof(float));
+        f.dlogits[i] = oa_alloc(f.context, TABLE_NUMBERS * sizeof(float));
     }
     f.packed = oa_alloc(f.context, 1 << 20);
+    f.logits = oa_alloc(f.context, TABLE_NUMBERS * sizeof(float));
     *state = &f;
     return 0;
 }
@@ -78,8 +83,10 @@ static int tear_down(void **state)
         for (int n = 0; n < ARRAYS; n++)
             oa_free(f->x[i][n]);
         oa_free(f->lse[i]);
+        oa_free(f->dlogits[i]);
     }
     oa_free(f->packed);
+    oa_free(f->logits);
     oa_close(f->context);
     return 0;
 }
@@ -87,6 +94,10 @@ static int tear_down(void **state)
 /* Numbers about 1; the same for all. */
 static void fill(struct fixture *f)
 {
+    for (long i = 0; i < TABLE_NUMBERS; i++)
+        f->logits[i] = (float)(i * 7919 % 1009) / 500 - 1;
+    for (int which = 0; which < TABLES; which++)
+        memset(f->dlogits[which], 0, TABLE_NUMBERS * sizeof(float));
     for (int n = 0; n < ARRAYS; n++)
         for (long i = 0; i < NUMBERS; i++) {
             uint32_t r[4];
@@ -162,6 +173,25 @@ static void open_device(oa_context *c, const struct oa_kernels *k, struct oa_dev
     d->cpu->kernels = *k;
 }
 
+/* The logits become a sum of product and table, or folds of the queries. */
+static void change_form(struct fixture *f, enum form form, int which, struct oa_logits *a)
+{
+    static const float weights[2 * HEADS] = { 0.5f, 1.5f, -0.25f, 1 };
+    struct oa_logits_part *p = &a->part[0];
+    if (form == WITH_TABLE) {
+        a->parts = 2;
+        a->alpha = (void *)weights;
+        a->part[1] = (struct oa_logits_part){ .kind = OA_PART_TABLE,
+                                              .table = f->logits,
+                                              .table_length = LENGTH,
+                                              .dtable = f->dlogits[which] };
+    } else if (form == FOLDED) {
+        p->kind = OA_PART_FOLD;
+        p->folds = oa_blocks(LENGTH, p->width);
+        p->ldk = HEADS * p->folds;
+    }
+}
+
 static struct oa_logits attention(struct fixture *f, const struct shape *s, int which)
 {
     uint16_t **x = f->x[which];
@@ -213,7 +243,7 @@ static void run(struct fixture *f, const struct oa_logits *a, int which)
 
 /* Windows of odd widths make tiles begin and end within a panel, and lengths leave what is no
  * number behind the end. */
-static void compare_tables(struct fixture *f)
+static void compare_tables_of(struct fixture *f, enum form form)
 {
     static const struct shape shapes[] = {
         { "all keys", 40, false, 0, 1, false, 0, { LENGTH, SECOND } },
@@ -240,16 +270,27 @@ static void compare_tables(struct fixture *f)
             f->x[which][V][s->hole * HEADS * s->width] = 0x7fc0;
         for (int which = 0; which < TABLES; which++) {
             struct oa_logits a = attention(f, s, which);
+            change_form(f, form, which, &a);
             run(f, &a, which);
         }
         for (int which = 1; which < TABLES; which++)
             for (int n = O; n < ARRAYS; n++)
                 if (memcmp(f->x[0][n], f->x[which][n],
                            (size_t)(BATCH * s->lengths[0] * HEADS * s->width) * 2) != 0)
-                    fail_msg("%s: array %d differs with table %d", s->name, n, which);
+                    fail_msg("%s, form %d: array %d differs with table %d", s->name, form, n,
+                             which);
+        for (int which = 1; which < TABLES; which++)
+            if (memcmp(f->dlogits[0], f->dlogits[which], TABLE_NUMBERS * sizeof(float)) != 0)
+                fail_msg("%s: the table's gradient differs with table %d", s->name, which);
         for (long row = 0; row < (s->hole ? OA_ATTENTION_ROWS : s->lengths[0]); row++)
             assert_false(isnan(oa_bf16_to_float(f->x[0][O][row * HEADS * s->width])));
     }
+}
+
+static void compare_tables(struct fixture *f)
+{
+    for (int form = PRODUCT; form < FORMS; form++)
+        compare_tables_of(f, form);
 }
 
 static void attention_has_the_bits_of_products_without_panels(void **state)

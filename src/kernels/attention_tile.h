@@ -25,6 +25,10 @@ struct oa_attention_tile {
     const void *q; /* act [rows, k.width], ldq elements apart */
     long ldq;
     struct oa_attention_keys k, v;
+    void
+        *logits; /* real [rows, cols], lds elements apart: what scale multiplies, overwritten; NULL:
+                    products of q and k, which otherwise are for gradients only and may be empty */
+    long lds;
     double keep; /* below 1: weights are dropped, as dropout_tile does it with what follows */
     struct oa_stream dropout;
     uint64_t block0, blocks_a_row;
@@ -44,30 +48,32 @@ struct oa_attention_sums {
 /* lse, delta real [rows]. turned: act [OA_ATTENTION_TURNED], room for the transposes, which the
  * first tile of a block makes (turn) and the others use. dq real [rows, k.width] ← dq + dS K;
  * first: ← dS K. dv += Pᵀ dO and dk += dSᵀ Q, real [cols/16][width rounded up to 16][16]. NULL: not
- * wanted. */
+ * wanted. ds: act [rows, cols rounded up to 32], ldds elements apart: dS. */
 struct oa_attention_gradient {
     const void *d_o; /* act [rows, v.width], ldo elements apart */
     long ldo;
     const void *lse, *delta;
     void *turned;
-    void *dq, *dk, *dv;
+    void *dq, *dk, *dv, *ds;
+    long ldds;
     bool first, turn;
 };
 
 /* With P = e^{scale·s − lse} as softmax_again makes it, P∘factor and dS = P∘(factor∘dp − delta), 0
  * where P is 0, both rounded: up to 32 columns, of which column j is column first + j of low and
  * high. Rows 2i and 2i + 1 are stored side by side, [rows/2, 32, 2]; dS also row by row, [⌈rows/16⌉
- * tiles, `tile` elements apart][16][32]. Columns after the last are 0, and what is below the least
- * normal number may be. */
+ * tiles, `tile` elements apart][16, `row` elements apart][32]. Columns after the last are 0, and
+ * what is below the least normal number may be. */
 struct oa_softmax_pairs {
     long rows, cols, first; /* rows: even */
     double scale;
     const int32_t *low, *high;
-    const void *s, *dp, *factor; /* real [rows, 32]; factor: NULL is 1 */
-    const void *lse, *delta;     /* real [rows] */
-    void *p_pairs, *ds_pairs;    /* act */
-    void *ds;                    /* act; NULL: not wanted */
-    long tile;
+    const void *s;            /* real [rows, cols], lds elements apart */
+    const void *dp, *factor;  /* real [rows, 32]; factor: NULL is 1 */
+    const void *lse, *delta;  /* real [rows] */
+    void *p_pairs, *ds_pairs; /* act */
+    void *ds;                 /* act; NULL: not wanted */
+    long lds, row, tile;
 };
 
 #endif

@@ -264,6 +264,8 @@ CALL(softmax_pairs, &(struct oa_softmax_pairs){ .rows = p->rows,
                                                 .p_pairs = x[7],
                                                 .ds_pairs = x[8],
                                                 .ds = x[9],
+                                                .lds = 32,
+                                                .row = 32,
                                                 .tile = 512 });
 
 /* P is off by the error of its exponent, dS by that and the rounding of the difference. */

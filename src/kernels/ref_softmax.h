@@ -219,7 +219,7 @@ static REAL weight_again(const struct oa_softmax_pairs *x, long i, long j)
 {
     REAL l = ((const REAL *)x->lse)[i];
     bool seen = j + x->first >= x->low[i] && j + x->first < x->high[i] && l != -(REAL)INFINITY;
-    return seen ? FN(exp)((REAL)x->scale * ((const REAL *)x->s)[i * 32 + j] - l) : 0;
+    return seen ? FN(exp)((REAL)x->scale * ((const REAL *)x->s)[i * x->lds + j] - l) : 0;
 }
 
 static void softmax_pairs(const struct oa_softmax_pairs *x)
@@ -236,7 +236,7 @@ static void softmax_pairs(const struct oa_softmax_pairs *x)
             ((ACT *)x->p_pairs)[pair] = STORE(p * factor);
             ((ACT *)x->ds_pairs)[pair] = ds;
             if (x->ds)
-                ((ACT *)x->ds)[i / 16 * x->tile + i % 16 * 32 + j] = ds;
+                ((ACT *)x->ds)[i / 16 * x->tile + i % 16 * x->row + j] = ds;
         }
 }
 

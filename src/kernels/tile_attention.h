@@ -79,7 +79,10 @@ static struct tile_strips tile_strips(struct tile_room *room, const struct oa_at
                              .lds = x->cols + STRIP };
     t.p = (uint16_t *)(t.s + STEP * t.lds);
     char *packed = (char *)(t.p + STEP * STEP * steps_of(x->cols));
-    t.q = tile_left(left_rows(x->q, x->ldq), x->rows, x->k.width, &packed);
+    if (x->logits)
+        t.lds = x->lds;
+    else
+        t.q = tile_left(left_rows(x->q, x->ldq), x->rows, x->k.width, &packed);
     t.weights = weights_left(t.p, x->cols);
     t.v = key_panels(&x->v, x->cols, &t.panel, &packed);
     return t;
@@ -109,6 +112,16 @@ static void group_output(const struct oa_kernels *k, const struct oa_attention_t
                     !sums->first, t->part, o);
 }
 
+/* Logits of the group of rows from row i on: made, or where they are. */
+static void group_logits(const struct oa_attention_tile *x, struct tile_strips *t, long i,
+                         struct tile_span see)
+{
+    if (x->logits)
+        t->s = (float *)x->logits + i * x->lds;
+    else
+        strip_logits(x, &t->q, i / STRIP, least(STEP, x->rows - i) / STRIP, see, t->s, t->lds);
+}
+
 /* The product of a group with the values comes between the logits of the next group and their
  * softmax: stores of vectors are in L1 when tiles load them, and vice versa. */
 static void attend(struct tile_room *room, const struct oa_kernels *k,
@@ -120,7 +133,7 @@ static void attend(struct tile_room *room, const struct oa_kernels *k,
     tiles_begin();
     for (; i < x->rows; i += STEP) {
         struct tile_span see = groups.see[i / STEP];
-        strip_logits(x, &t.q, i / STRIP, least(STEP, x->rows - i) / STRIP, see, t.s, t.lds);
+        group_logits(x, &t, i, see);
         if (i > 0)
             group_output(k, x, &t, i - STEP, groups.see[i / STEP - 1], sums);
         group_weights(k, x, &t, i, see.end, sums);
@@ -131,14 +144,17 @@ static void attend(struct tile_room *room, const struct oa_kernels *k,
 
 /* ---- backward ---- */
 
-/* Buffers of a chunk, [rows, 32] each, pairs [rows/2, 32, 2]; and dS of the tile, in tiles. */
+/* Buffers of a chunk, [rows, 32] each, pairs [rows/2, 32, 2]; and dS of the tile, in tiles or where
+ * its rows are wanted. */
 struct tile_chunk {
     float *s, *dp, *kept, *part;
-    uint16_t *p, *ds, *all;
-    char *packed; /* what follows */
+    uint16_t *p, *ds;
+    struct tile_left weights; /* dS of the tile */
+    char *packed;             /* what follows */
 };
 
-static struct tile_chunk tile_chunk(struct tile_room *room, const struct oa_attention_tile *x)
+static struct tile_chunk tile_chunk(struct tile_room *room, const struct oa_attention_tile *x,
+                                    const struct oa_attention_gradient *g)
 {
     enum { CELLS = OA_ATTENTION_ROWS * CHUNK };
     struct tile_chunk c = { .s = room->sums };
@@ -147,8 +163,13 @@ static struct tile_chunk tile_chunk(struct tile_room *room, const struct oa_atte
     c.ds = c.p + CELLS;
     c.part = (float *)(c.ds + CELLS);
     c.kept = c.part + CELLS;
-    c.all = (uint16_t *)(c.kept + CELLS);
-    c.packed = (char *)(c.all + x->rows * STEP * steps_of(x->cols));
+    const uint16_t *all = (uint16_t *)(c.kept + CELLS);
+    c.packed = (char *)(all + x->rows * STEP * steps_of(x->cols));
+    c.weights = weights_left(all, x->cols);
+    if (g->ds) {
+        long row = g->ldds * (long)sizeof *all;
+        c.weights = (struct tile_left){ g->ds, row, 2 * STEP, STRIP * row, STEP * row };
+    }
     return c;
 }
 
@@ -233,23 +254,26 @@ static void chunk_pairs(const struct oa_kernels *k, const struct oa_attention_ti
                         const struct oa_attention_gradient *g, const struct tile_chunk *c,
                         struct tile_span rows, long j, long cols)
 {
-    const long i = rows.begin, tile = STRIP * STEP * steps_of(x->cols);
-    uint16_t *ds = c->all + i / STRIP * tile + j * STRIP;
-    k->softmax_pairs(&(struct oa_softmax_pairs){ .rows = rows.end - i,
-                                                 .cols = cols,
-                                                 .first = j,
-                                                 .scale = x->scale,
-                                                 .low = x->low + i,
-                                                 .high = x->high + i,
-                                                 .s = c->s + i * CHUNK,
-                                                 .dp = c->dp + i * CHUNK,
-                                                 .factor = chunk_kept(k, x, rows, j, cols, c->kept),
-                                                 .lse = (const float *)g->lse + i,
-                                                 .delta = (const float *)g->delta + i,
-                                                 .p_pairs = c->p + i * CHUNK,
-                                                 .ds_pairs = c->ds + i * CHUNK,
-                                                 .ds = g->dq ? ds : NULL,
-                                                 .tile = tile });
+    const long i = rows.begin;
+    char *ds = (char *)c->weights.at + i / STRIP * c->weights.strip + j / STEP * c->weights.step;
+    k->softmax_pairs(&(struct oa_softmax_pairs){
+        .rows = rows.end - i,
+        .cols = cols,
+        .first = j,
+        .scale = x->scale,
+        .low = x->low + i,
+        .high = x->high + i,
+        .s = x->logits ? (const float *)x->logits + i * x->lds + j : c->s + i * CHUNK,
+        .lds = x->logits ? x->lds : CHUNK,
+        .dp = c->dp + i * CHUNK,
+        .factor = chunk_kept(k, x, rows, j, cols, c->kept),
+        .lse = (const float *)g->lse + i,
+        .delta = (const float *)g->delta + i,
+        .p_pairs = c->p + i * CHUNK,
+        .ds_pairs = c->ds + i * CHUNK,
+        .ds = g->dq || g->ds ? ds : NULL,
+        .row = c->weights.row / 2,
+        .tile = c->weights.strip / 2 });
     clear_half(rows.end, c->p);
     clear_half(rows.end, c->ds);
 }
@@ -293,7 +317,8 @@ static void chunk_logits(const struct oa_attention_tile *x, const struct tile_si
                          const struct tile_chunk *c, struct tile_span rows, long j)
 {
     long wide = chunk_cols(x, j) / 16;
-    chunk_product(&x->k, &t->q, rows, j / 16, wide, c->s);
+    if (!x->logits)
+        chunk_product(&x->k, &t->q, rows, j / 16, wide, c->s);
     chunk_product(&x->v, &t->d_o, rows, j / 16, wide, c->dp);
 }
 
@@ -311,15 +336,28 @@ static void chunk_gradients(const struct oa_attention_tile *x,
                           sums_of_keys(g->dk, width, j));
 }
 
+/* Zeros in dS where a group of rows sees nothing. */
+static void clear_unseen(const struct oa_attention_tile *x, const struct tile_groups *groups,
+                         uint16_t *ds, long ld)
+{
+    for (long i = 0; i < x->rows; i++) {
+        struct tile_span see = groups->see[i / STEP];
+        memset(ds + i * ld, 0, (size_t)see.begin * sizeof *ds);
+        memset(ds + i * ld + see.end, 0, (size_t)(x->cols - see.end) * sizeof *ds);
+    }
+}
+
 /* The products of a chunk come between those of the next chunk and its softmax: stores of vectors
  * are in L1 when tiles load them, and vice versa. */
 static void differentiate(struct tile_room *room, const struct oa_kernels *k,
                           const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
 {
-    struct tile_chunk c = tile_chunk(room, x);
+    struct tile_chunk c = tile_chunk(room, x, g);
     struct tile_sides t = tile_sides(x, g, &c.packed);
     struct tile_span before = { 0, 0 };
     const struct tile_groups groups = tile_groups(x);
+    if (g->ds)
+        clear_unseen(x, &groups, g->ds, g->ldds);
     tiles_begin();
     for (long j = 0; j < x->cols; j += CHUNK) {
         struct tile_span rows = chunk_rows(x, &groups, j);
@@ -333,7 +371,7 @@ static void differentiate(struct tile_room *room, const struct oa_kernels *k,
     if (before.end)
         chunk_gradients(x, g, &t, &c, before, (x->cols - 1) / CHUNK * CHUNK);
     if (g->dq)
-        weigh_keys(c.all, x, &groups, &x->k, !g->first, c.part, g->dq, c.packed);
+        weigh_keys(&c.weights, x, &groups, &x->k, !g->first, c.part, g->dq, c.packed);
     tiles_end();
 }
 

@@ -130,17 +130,16 @@ static void weigh_group(const struct tile_left *p, long i, long rows, struct til
 }
 
 /* c [rows, width] += weights of the tile · keys. */
-static void weigh_keys(const uint16_t *p, const struct oa_attention_tile *x,
+static void weigh_keys(const struct tile_left *p, const struct oa_attention_tile *x,
                        const struct tile_groups *groups, const struct oa_attention_keys *keys,
                        bool add, float *part, float *c, char *room)
 {
     size_t panel;
-    const struct tile_left left = weights_left(p, x->cols);
     const char *b = key_panels(keys, x->cols, &panel, &room);
     for (long i = 0; i < x->rows; i += STEP) {
         struct tile_span see = groups->see[i / STEP];
         for (long j = 0; j < keys->width; j += STEP)
-            weigh_group(&left, i, least(STEP, x->rows - i), see, b + (size_t)(j / STEP) * panel, j,
+            weigh_group(p, i, least(STEP, x->rows - i), see, b + (size_t)(j / STEP) * panel, j,
                         keys->width, add, part, c);
     }
 }

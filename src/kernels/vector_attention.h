@@ -114,7 +114,7 @@ INLINE struct pair_row pair_row(const struct oa_softmax_pairs *x, long i)
     long at = i * TILE_COLS, begin = x->low[i] - x->first;
     return (struct pair_row){ .begin = begin,
                               .end = l == -INFINITY ? begin : x->high[i] - x->first,
-                              .s = (const float *)x->s + at,
+                              .s = (const float *)x->s + i * x->lds,
                               .dp = (const float *)x->dp + at,
                               .factor = x->factor ? (const float *)x->factor + at : NULL,
                               .shift = v_set((float)(-l * LOG2_E)),
@@ -147,17 +147,17 @@ INLINE void pair_of_rows(const struct oa_softmax_pairs *x, long i, const struct 
         p[n][0] = pair_lanes(&r[n], 0, left, scale, &ds[n][0]);
         p[n][1] = pair_lanes(&r[n], W, right, scale, &ds[n][1]);
     }
-    ACT *rows = x->ds ? (ACT *)x->ds + i / TILE_ROWS * x->tile + i % TILE_ROWS * TILE_COLS : NULL;
-    v_store_pairs_bf16((ACT *)x->p_pairs + i * TILE_COLS, p[0], p[1], NULL);
-    v_store_pairs_bf16((ACT *)x->ds_pairs + i * TILE_COLS, ds[0], ds[1], rows);
+    ACT *rows = x->ds ? (ACT *)x->ds + i / TILE_ROWS * x->tile + i % TILE_ROWS * x->row : NULL;
+    v_store_pairs_bf16((ACT *)x->p_pairs + i * TILE_COLS, p[0], p[1], NULL, 0);
+    v_store_pairs_bf16((ACT *)x->ds_pairs + i * TILE_COLS, ds[0], ds[1], rows, x->row);
 }
 
 /* Sixteen rows that see all 32 columns. */
 INLINE void pairs_of_whole_rows(const struct oa_softmax_pairs *x, long i, const float *shift)
 {
     const v_float scale = v_set((float)(x->scale * LOG2_E));
-    const float *s = (const float *)x->s + i * TILE_COLS,
-                *dp = (const float *)x->dp + i * TILE_COLS, *delta = (const float *)x->delta + i;
+    const float *s = (const float *)x->s + i * x->lds, *dp = (const float *)x->dp + i * TILE_COLS,
+                *delta = (const float *)x->delta + i;
     ACT *p_pairs = (ACT *)x->p_pairs + i * TILE_COLS,
         *ds_pairs = (ACT *)x->ds_pairs + i * TILE_COLS,
         *rows = x->ds ? (ACT *)x->ds + i / TILE_ROWS * x->tile : NULL;
@@ -166,13 +166,15 @@ INLINE void pairs_of_whole_rows(const struct oa_softmax_pairs *x, long i, const 
         for (int n = 0; n < 4; n++) {
             long row = at / TILE_COLS + n / 2, cell = at + n * W;
             v_mask there;
-            v_float e = v_exp2_there(v_fma(scale, v_load(s + cell, W), v_set(shift[row])), &there);
+            const float *logits = s + row * x->lds + n % 2 * W;
+            v_float e = v_exp2_there(v_fma(scale, v_load(logits, W), v_set(shift[row])), &there);
             p[n / 2][n % 2] = e;
             ds[n / 2][n % 2] =
                 v_keep(there, v_mul(e, v_sub(v_load(dp + cell, W), v_set(delta[row]))));
         }
-        v_store_pairs_bf16(p_pairs + at, p[0], p[1], NULL);
-        v_store_pairs_bf16(ds_pairs + at, ds[0], ds[1], rows ? rows + at : NULL);
+        v_store_pairs_bf16(p_pairs + at, p[0], p[1], NULL, 0);
+        v_store_pairs_bf16(ds_pairs + at, ds[0], ds[1],
+                           rows ? rows + at / TILE_COLS * x->row : NULL, x->row);
     }
 }
 

@@ -162,7 +162,7 @@ INLINE void v_store_two_bf16(uint16_t *p, v_float left, v_float right)
 /* 32 pairs, even[…] before odd[…]; and both rows of 32 as they are, one after the other, where
  * `rows` is not NULL. */
 INLINE void v_store_pairs_bf16(uint16_t *p, const v_float even[2], const v_float odd[2],
-                               uint16_t *rows)
+                               uint16_t *rows, long next)
 {
     const __m512i order =
         _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
@@ -172,7 +172,7 @@ INLINE void v_store_pairs_bf16(uint16_t *p, const v_float even[2], const v_float
         _mm512_storeu_si512(p + 32 * i, _mm512_permutexvar_epi16(order, x));
         if (rows) {
             _mm256_storeu_si256((__m256i *)(rows + 16 * i), _mm512_castsi512_si256(x));
-            _mm256_storeu_si256((__m256i *)(rows + 16 * i + 32), _mm512_extracti64x4_epi64(x, 1));
+            _mm256_storeu_si256((__m256i *)(rows + 16 * i + next), _mm512_extracti64x4_epi64(x, 1));
         }
     }
 }

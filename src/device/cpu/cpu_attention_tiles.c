@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiles of plain attention where products run on tiles of the processor: the logits of one product,
- * every row seeing an interval of keys. The kernels attention_tile and attention_tile_gradient then
- * do a tile in one call each, with the bits of the separate steps of cpu_logits.c and
- * cpu_logits_gradient.c, which do all the rest. */
+ * Tiles of attention where products run on tiles of the processor, every row seeing an interval of
+ * keys: the logits of one product, or with at most one product among folds and tables. The kernels
+ * attention_tile and attention_tile_gradient then do a tile in one call each, with the bits of the
+ * separate steps of cpu_logits.c and cpu_logits_gradient.c, which do all the rest. Logits other
+ * than those of one product are made before. */
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"
 
@@ -16,13 +17,36 @@ static bool one_product(const struct oa_logits *a)
            !a->distances.table && !a->forgetting.query && !oa_weighs(a);
 }
 
+/* The part that is a product; -1: there is none, -2: several, or one of another form. */
+static int product_part(const struct oa_logits *a)
+{
+    int found = -1;
+    for (int c = 0; c < a->parts; c++)
+        if (a->part[c].kind == OA_PART_DOT) {
+            bool fits = found == -1 && a->part[c].width <= OA_ATTENTION_WIDTH;
+            found = fits ? c : -2;
+        }
+    return found;
+}
+
+/* Logits that are made before: at most one product among other parts. */
+static bool made_before(const struct oa_logits *a)
+{
+    return product_part(a) > -2 && !a->distances.table && !a->forgetting.query && !oa_weighs(a);
+}
+
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block)
 {
     const struct oa_support_functions *f = oa_support_functions_of(&a->support);
     bool intervals = !f || f->row || !f->visible;
-    return d->cpu->kernels.attention_tile && a->shape.logit_cap == 0 && one_product(a) &&
+    return d->cpu->kernels.attention_tile && a->shape.logit_cap == 0 && made_before(a) &&
            !oa_tables_shared(a) && intervals && key_block <= OA_ATTENTION_COLS &&
-           a->part[0].width <= OA_ATTENTION_WIDTH && a->shape.value_width <= OA_ATTENTION_WIDTH;
+           a->shape.value_width <= OA_ATTENTION_WIDTH;
+}
+
+bool oa_attention_makes_logits(const struct oa_logits *a)
+{
+    return one_product(a);
 }
 
 /* Rows of the block at work. */
@@ -38,19 +62,27 @@ static struct oa_attention_keys attention_keys(const struct oa_tiles *t, const s
     };
 }
 
-static struct oa_attention_tile tile_at_work(const struct oa_tiles *t)
+static struct oa_attention_tile tile_at_work(struct oa_tiles *t)
 {
+    int c = product_part(t->a);
     struct oa_attention_tile x = { .rows = t->padded_rows,
                                    .cols = t->padded_cols,
-                                   .scale = t->a->part[0].scale,
                                    .low = t->tile_low,
                                    .high = t->tile_high,
-                                   .q = tile_query_rows(t, &t->q[0]),
-                                   .ldq = t->q[0].ld,
-                                   .k = attention_keys(t, &t->k[0]),
                                    .v = attention_keys(t, &t->v),
                                    .keep = t->a->keep,
                                    .dropout = t->a->dropout };
+    if (c >= 0) {
+        x.scale = t->a->part[c].scale;
+        x.q = tile_query_rows(t, &t->q[c]);
+        x.ldq = t->q[c].ld;
+        x.k = attention_keys(t, &t->k[c]);
+    }
+    if (t->s) {
+        x.scale = oa_tiles_logits(t);
+        x.logits = t->s;
+        x.lds = t->padded_cols;
+    }
     oa_tiles_dropout_blocks(t, &x.block0, &x.blocks_a_row);
     return x;
 }
@@ -64,6 +96,7 @@ void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *s
 void oa_attention_add_gradient(struct oa_tiles *t, struct oa_attention_gradient *g)
 {
     struct oa_attention_tile x = tile_at_work(t);
+    g->ldds = oa_gradient_ld(t);
     g->d_o = tile_query_rows(t, &t->d_o);
     g->ldo = t->d_o.ld;
     t->d->cpu->kernels.attention_tile_gradient(t->gemm, &t->d->cpu->kernels, &x, g);

@@ -102,9 +102,9 @@ struct oa_tiles {
     struct oa_bounds cols;
     long padded_cols;
     int32_t *tile_low, *tile_high;
-    void *s,
-        *part;   /* real [padded_rows, padded_cols]: logits; one part of a mixture; NULL on tiles */
-    void *slope; /* with a soft cap, real like s: its derivative; NULL: not wanted */
+    void *s, *part; /* real [padded_rows, padded_cols]: logits; one part of a mixture; NULL where
+                     the kernels on tiles make logits */
+    void *slope;    /* with a soft cap, real like s: its derivative; NULL: not wanted */
 };
 
 /* Rows of a block of queries in tiles of at most key_block keys: where work is cut, it is cut in
@@ -252,6 +252,13 @@ static inline bool oa_part_given(const struct oa_logits_part *p)
 /* cpu_attention_tiles.c: whether it computes the tiles of an attention, of at most key_block keys
  * (t->on_tiles). */
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block);
+/* Whether the logits are made there too; otherwise they are made before, in t->s. */
+bool oa_attention_makes_logits(const struct oa_logits *a);
+/* Elements from one row of dS to the next. */
+static inline long oa_gradient_ld(const struct oa_tiles *t)
+{
+    return t->on_tiles ? oa_round_up(t->padded_cols, OA_PANEL) : t->padded_cols;
+}
 /* The tile at work, forward; … backward, where g->d_o is set here. */
 void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *sums);
 void oa_attention_add_gradient(struct oa_tiles *t, struct oa_attention_gradient *g);

@@ -147,7 +147,8 @@ static void run_passes(struct oa_logits_backward *f)
 
 static long dalpha_blocks(const struct oa_logits_backward *f)
 {
-    long rows = oa_tile_round(oa_min(f->d->cpu->kernels.query_block, f->a->shape.queries));
+    long block = oa_tiles_query_block(f->d, f->a, f->d->cpu->kernels.key_block),
+         rows = oa_tile_round(oa_min(block, f->a->shape.queries));
     return oa_blocks(f->a->shape.queries, rows);
 }
 

@@ -72,8 +72,10 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
     long tile = t->query_block * t->key_block, rows = oa_tiles_rows_at_once(t);
     *g = (struct oa_gradients){ .f = f, .logits = oa_wants_logits(f) };
     if (t->on_tiles) {
-        g->turned = oa_tiles_take(
-            t, OA_ATTENTION_TURNED(t->a->part[0].width, t->a->shape.value_width), act);
+        g->turned =
+            oa_tiles_take(t, OA_ATTENTION_TURNED(widest_row(t), t->a->shape.value_width), act);
+        if (!oa_attention_makes_logits(t->a))
+            g->ds = oa_tiles_take(t, t->query_block * oa_round_up(t->key_block, OA_PANEL), act);
     } else {
         g->p = oa_tiles_take(t, tile, real); /* D is dropped as reals first */
         g->dp = oa_tiles_take(t, tile, real);
@@ -184,7 +186,7 @@ static double rows_dot(const struct oa_tiles *t, const struct oa_gradients *g, s
 {
     double sum = 0;
     for (long i = 0; i < oa_bounds_length(t->rows); i++) {
-        const void *row = oa_act_at(t->d, x.x, (t->rows.begin - x.begin + i) * x.width);
+        const void *row = oa_act_at(t->d, x.x, (t->rows.begin - x.begin + i) * x.ld);
         sum += t->d->cpu->kernels.dot(x.width, oa_gradient_reals(t, g, x.width, row),
                                       oa_real_at(t->d, sums, i * x.width));
     }

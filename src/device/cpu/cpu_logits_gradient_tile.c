@@ -80,10 +80,12 @@ static void add_tile_to_dtable(struct oa_tiles *t, const struct oa_gradients *g,
     const struct oa_logits_part *p = &t->a->part[c];
     long n = p->table_length;
     void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
-    for (long i = 0; i < oa_bounds_length(t->rows); i++)
-        t->d->cpu->kernels.add_to_real(oa_bounds_length(t->cols), oa_tiles_alpha(t, c),
-                                       oa_act_at(t->d, g->ds, i * t->padded_cols),
-                                       oa_real_at(t->d, corner, i * n));
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
+        long low = t->tile_low[i], seen = oa_max(0, t->tile_high[i] - low);
+        t->d->cpu->kernels.add_to_real(seen, oa_tiles_alpha(t, c),
+                                       oa_act_at(t->d, g->ds, i * oa_gradient_ld(t) + low),
+                                       oa_real_at(t->d, corner, i * n + low));
+    }
 }
 
 /* Σ_ij dS_ij x_j or, with a step from row to row, Σ_ij dS_ij x_ij over the visible part of the
@@ -96,8 +98,8 @@ static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, c
         long low = t->tile_low[i], n = t->tile_high[i] - low;
         if (n <= 0)
             continue;
-        t->d->cpu->kernels.row_dots_real(1, n, oa_act_at(t->d, g->ds, i * t->padded_cols + low), 0,
-                                         oa_real_at(t->d, x, i * step + low), g->factor);
+        t->d->cpu->kernels.row_dots_real(1, n, oa_act_at(t->d, g->ds, i * oa_gradient_ld(t) + low),
+                                         0, oa_real_at(t->d, x, i * step + low), g->factor);
         sum += oa_real_get(t->d, g->factor, 0);
     }
     return sum;
@@ -127,39 +129,62 @@ static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
         memset(dk, 0, (size_t)(rows * b) * real);
     }
     t->d->cpu->kernels.fold_gradient(&f, rows, oa_bounds_length(t->cols), t->tile_low, t->tile_high,
-                                     g->ds, t->padded_cols, dq, dk, b);
+                                     g->ds, oa_gradient_ld(t), dq, dk, b);
 }
 
+/* What products with dS give. */
+static void add_product_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
+{
+    if (t->a->part[c].kind != OA_PART_DOT)
+        return;
+    if (g->dq[c])
+        oa_tiles_keys_product(t, g->ds, t->k[c], oa_gradient_block(t, g, g->dq[c], t->k[c].width),
+                              !first);
+    if (g->dk[c])
+        oa_tiles_rows_product(t, g->ds, t->q[c], key_sum_row(t, g, g->dk[c], t->q[c].width), true);
+}
+
+/* … all else. */
 static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
 {
     const struct oa_logits_backward *f = g->f;
     if (t->a->part[c].kind == OA_PART_FOLD && g->dq[c])
         add_fold_gradient(t, g, c, first);
-    else if (g->dq[c])
-        oa_tiles_keys_product(t, g->ds, t->k[c], oa_gradient_block(t, g, g->dq[c], t->k[c].width),
-                              !first);
-    if (g->dk[c])
-        oa_tiles_rows_product(t, g->ds, t->q[c], key_sum_row(t, g, g->dk[c], t->q[c].width), true);
     if (g->dbias[c])
-        t->d->cpu->kernels.column_sums(oa_bounds_length(t->rows), oa_bounds_length(t->cols), g->ds,
-                                       t->padded_cols, key_sum_row(t, g, g->dbias[c], 1));
+        t->d->cpu->kernels.column_sums(
+            oa_bounds_length(t->rows), oa_bounds_length(t->cols), g->ds, oa_gradient_ld(t),
+            oa_real_at(t->d, g->dbias[c], t->cols.begin - g->cols.begin));
     if (oa_wants_dtable(f, c))
         add_tile_to_dtable(t, g, c);
     if (f->dalpha && (f->sides & OA_QUERY_SIDE))
         add_alpha_gradient(t, g, c);
 }
 
+/* By the kernel of cpu_attention_tiles.c; dS only where something else needs it. */
+static void add_gradient_on_tiles(struct oa_tiles *t, struct oa_gradients *g, bool first)
+{
+    struct oa_attention_gradient x = { .lse = g->lse,
+                                       .delta = g->delta,
+                                       .turned = g->turned,
+                                       .turn = g->turn,
+                                       .first = first,
+                                       .ds = g->logits ? g->ds : NULL };
+    g->turn = false;
+    x.dv = g->dv ? key_sum_row(t, g, g->dv, t->v.width) : NULL;
+    for (int c = 0; c < t->a->parts; c++)
+        if (t->a->part[c].kind == OA_PART_DOT) {
+            x.dq = oa_gradient_block(t, g, g->dq[c], t->k[c].width);
+            x.dk = g->dk[c] ? key_sum_row(t, g, g->dk[c], t->k[c].width) : NULL;
+        }
+    oa_attention_add_gradient(t, &x);
+    for (int c = 0; x.ds && c < t->a->parts; c++)
+        add_part_gradient(t, g, c, first);
+}
+
 void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
 {
     if (t->on_tiles) {
-        struct oa_attention_gradient x = {
-            .lse = g->lse, .delta = g->delta, .turned = g->turned, .turn = g->turn, .first = first
-        };
-        g->turn = false;
-        x.dq = oa_gradient_block(t, g, g->dq[0], t->k[0].width);
-        x.dv = g->dv ? key_sum_row(t, g, g->dv, t->v.width) : NULL;
-        x.dk = g->dk[0] ? key_sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
-        oa_attention_add_gradient(t, &x);
+        add_gradient_on_tiles(t, g, first);
         return;
     }
     bool one_pass = g->logits && t->a->keep >= 1 && !oa_weighs(t->a);
@@ -173,8 +198,10 @@ void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
         tile_logits_gradient(t, g, d);
     if (t->slope)
         t->d->cpu->kernels.multiply(t->padded_rows * t->padded_cols, t->slope, g->ds, g->ds);
-    for (int c = 0; c < t->a->parts; c++)
+    for (int c = 0; c < t->a->parts; c++) {
+        add_product_gradient(t, g, c, first);
         add_part_gradient(t, g, c, first);
+    }
     if (t->a->forgetting.dquery)
         oa_tiles_forgetting_gradient(t, g);
     if (g->diagonals && (g->f->sides & OA_QUERY_SIDE))

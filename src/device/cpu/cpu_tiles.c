@@ -30,7 +30,7 @@ void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logi
     t->query_block =
         oa_tile_round(oa_min(oa_tiles_query_block(d, a, t->key_block), a->shape.queries));
     int32_t *bounds = oa_tiles_take(t, 4 * t->query_block, sizeof *bounds);
-    if (!t->on_tiles) {
+    if (!t->on_tiles || !oa_attention_makes_logits(a)) {
         t->s = oa_tiles_take(t, t->query_block * t->key_block, d->numbers.real_size);
         t->part = oa_tiles_take(t, t->query_block * t->key_block, d->numbers.real_size);
     }
