@@ -9,8 +9,8 @@
 static const struct oa_family_tensor tensors[] = {
     OA_BERT_TENSORS("bert."),
     POSITIONS,
-    OA_BERT_PAIR("cls.predictions.transform.dense", "head"),
-    OA_BERT_PAIR("cls.predictions.transform.LayerNorm", "head.norm"),
+    OA_PAIR("cls.predictions.transform.dense", "head"),
+    OA_PAIR("cls.predictions.transform.LayerNorm", "head.norm"),
     OA_READ("cls.predictions.decoder.bias", "output.bias"), /* the same where weights are tied */
     OA_WHOLE("cls.predictions.bias", "output.bias"),
     OA_WHOLE("cls.predictions.decoder.weight", "output.weight"),
@@ -20,8 +20,8 @@ static const struct oa_family_tensor tensors[] = {
 static const struct oa_family_tensor classifier_tensors[] = {
     OA_BERT_TENSORS("bert."),
     POSITIONS,
-    OA_BERT_PAIR("bert.pooler.dense", "head"),
-    OA_BERT_PAIR("classifier", "classifier"),
+    OA_PAIR("bert.pooler.dense", "head"),
+    OA_PAIR("classifier", "classifier"),
     OA_LAST_TENSOR,
 };
 
@@ -58,34 +58,10 @@ static const char *bert_refuses(const struct oa_exported *x)
                                                      : NULL;
 }
 
-void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config)
-{
-    json_t *names = json_object(), *numbers = json_object();
-    for (long i = 0; i < f->classes && f->labels; i++) {
-        char number[32];
-        snprintf(number, sizeof number, "%ld", i);
-        oa_json_set(c, names, number, json_string(f->labels[i]));
-        oa_json_set(c, numbers, f->labels[i], json_integer(i));
-    }
-    if (f->output == OA_OUTPUT_NUMBER) {
-        oa_json_set(c, names, "0", json_string("LABEL_0"));
-        oa_json_set(c, numbers, "LABEL_0", json_integer(0));
-    }
-    oa_json_set(c, config, "id2label", names);
-    oa_json_set(c, config, "label2id", numbers);
-    oa_json_set(
-        c, config, "problem_type",
-        json_string(f->output == OA_OUTPUT_NUMBER ? "regression" : "single_label_classification"));
-}
-
 static void write_bert(oa_context *c, const struct oa_exported *x, json_t *config)
 {
     const struct oa_options *o = x->options;
-    oa_json_set(c, config, "hidden_size", json_integer(o->model_width));
-    oa_json_set(c, config, "num_attention_heads", json_integer(o->model_heads));
-    oa_json_set(c, config, "num_hidden_layers", json_integer(o->model_layers));
-    oa_json_set(c, config, "intermediate_size", json_integer(oa_ffn_width(o)));
-    oa_json_set(c, config, "max_position_embeddings", json_integer(o->model_context));
+    oa_hf_sizes_write(c, o, config);
     oa_json_set(c, config, "type_vocab_size",
                 json_integer(o->model_segments ? o->model_segments : 2));
     oa_json_set(c, config, "layer_norm_eps", json_real(o->model_norm_epsilon));

@@ -6,14 +6,12 @@
 #include "families/families.h"
 
 /* clang-format off */
-#define OA_BERT_PAIR(theirs, ours)                                                                 \
-    OA_WHOLE(theirs ".weight", ours ".weight"), OA_WHOLE(theirs ".bias", ours ".bias")
 #define OA_BERT_LAYER(model, theirs, ours)                                                         \
-    OA_BERT_PAIR(model "encoder.layer.#." theirs, "encoder.layers.#." ours)
+    OA_PAIR(model "encoder.layer.#." theirs, "encoder.layers.#." ours)
 #define OA_BERT_TENSORS(model)                                                                     \
     OA_WHOLE(model "embeddings.word_embeddings.weight", "embedding.weight"),                       \
     OA_WHOLE(model "embeddings.token_type_embeddings.weight", "segment.weight"),                   \
-    OA_BERT_PAIR(model "embeddings.LayerNorm", "encoder.embedding_norm"),                          \
+    OA_PAIR(model "embeddings.LayerNorm", "encoder.embedding_norm"),                               \
     OA_BERT_LAYER(model, "attention.self.query", "attention.query"),                               \
     OA_BERT_LAYER(model, "attention.self.key", "attention.key"),                                   \
     OA_BERT_LAYER(model, "attention.self.value", "attention.value"),                               \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DeiT (Touvron et al. 2021): ViT with a distillation token behind that of the class. */
+ * DeiT (Touvron et al. 2021): ViT with a distillation token after the class token. */
 #include "families/vit_tensors.h"
 
 static const struct oa_family_tensor tensors[] = {

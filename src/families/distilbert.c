@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DistilBERT (Sanh et al. 2019): BERT without types of tokens and pooler. */
-#include "families/bert_tensors.h"
+#include "families/families.h"
 
 #define LAYER(theirs, ours)                                                                        \
-    OA_BERT_PAIR("distilbert.transformer.layer.#." theirs, "encoder.layers.#." ours)
+    OA_PAIR("distilbert.transformer.layer.#." theirs, "encoder.layers.#." ours)
 /* clang-format off */
 #define TENSORS                                                                                    \
     OA_WHOLE("distilbert.embeddings.word_embeddings.weight", "embedding.weight"),                  \
     OA_WHOLE("distilbert.embeddings.position_embeddings.weight", "position.weight"),               \
-    OA_BERT_PAIR("distilbert.embeddings.LayerNorm", "encoder.embedding_norm"),                     \
+    OA_PAIR("distilbert.embeddings.LayerNorm", "encoder.embedding_norm"),                          \
     LAYER("attention.q_lin", "attention.query"),                                                   \
     LAYER("attention.k_lin", "attention.key"),                                                     \
     LAYER("attention.v_lin", "attention.value"),                                                   \
@@ -21,8 +21,8 @@
 
 static const struct oa_family_tensor tensors[] = {
     TENSORS,
-    OA_BERT_PAIR("vocab_transform", "head"),
-    OA_BERT_PAIR("vocab_layer_norm", "head.norm"),
+    OA_PAIR("vocab_transform", "head"),
+    OA_PAIR("vocab_layer_norm", "head.norm"),
     OA_WHOLE("vocab_projector.bias", "output.bias"),
     OA_WHOLE("vocab_projector.weight", "output.weight"),
     OA_LAST_TENSOR,
@@ -30,8 +30,8 @@ static const struct oa_family_tensor tensors[] = {
 
 static const struct oa_family_tensor classifier_tensors[] = {
     TENSORS,
-    OA_BERT_PAIR("pre_classifier", "head"),
-    OA_BERT_PAIR("classifier", "classifier"),
+    OA_PAIR("pre_classifier", "head"),
+    OA_PAIR("classifier", "classifier"),
     OA_LAST_TENSOR,
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * config.json of encoders: classes, their names, and the blocks of BERT. */
+#include "base/json_write.h"
 #include "families/hf_config.h"
 
 #include <string.h>
 
 /* ---- classes ---- */
 
-/* {"0": "no", "1": "yes"}; without it num_labels, of transformers 2, or two. */
+/* id2label: {"0": "no", "1": "yes"}; without it num_labels, whose default in transformers is 2. */
 static void read_labels(const struct oa_hf_config *h)
 {
     const json_t *names = json_object_get(h->root, "id2label");
@@ -68,6 +69,26 @@ void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name, bool imag
                             : "of this family ForMaskedLM, ForSequenceClassification and the bare "
                               "model are");
     }
+}
+
+void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config)
+{
+    json_t *names = json_object(), *numbers = json_object();
+    for (long i = 0; i < f->classes && f->labels; i++) {
+        char number[32];
+        snprintf(number, sizeof number, "%ld", i);
+        oa_json_set(c, names, number, json_string(f->labels[i]));
+        oa_json_set(c, numbers, f->labels[i], json_integer(i));
+    }
+    if (f->output == OA_OUTPUT_NUMBER) {
+        oa_json_set(c, names, "0", json_string("LABEL_0"));
+        oa_json_set(c, numbers, "LABEL_0", json_integer(0));
+    }
+    oa_json_set(c, config, "id2label", names);
+    oa_json_set(c, config, "label2id", numbers);
+    oa_json_set(
+        c, config, "problem_type",
+        json_string(f->output == OA_OUTPUT_NUMBER ? "regression" : "single_label_classification"));
 }
 
 void oa_hf_set_head(const struct oa_hf_config *h, const char *activation)

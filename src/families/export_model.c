@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 200 };
-
 /* ---- the form ---- */
 
 static bool is_local(const struct oa_layer_spec *layer)
@@ -26,7 +24,7 @@ bool oa_exported_windowed(const struct oa_exported *x, long layer)
     return is_local(&x->attention->layer[layer % x->attention->layers]);
 }
 
-/* "softmax(kv=2)" or "local(window=64, kv=2)": what else the layer says is refused. */
+/* "softmax(kv=2)" or "local(window=64, kv=2)"; false: the layer has another option that matters. */
 static bool read_layer(const struct oa_options *o, const struct oa_layer_spec *layer, long *keys,
                        long *window)
 {
@@ -45,7 +43,7 @@ static bool read_layer(const struct oa_options *o, const struct oa_layer_spec *l
     return true;
 }
 
-/* Layers with and without one window, of as many heads of keys. */
+/* Layers with and without a window, which share its length and the number of key heads. */
 static bool read_attention(struct oa_exported *x)
 {
     bool whole = false;
@@ -63,7 +61,7 @@ static bool read_attention(struct oa_exported *x)
     return true;
 }
 
-/* Of an encoder-decoder: softmax in all stacks, without relative positions or with those of T5. */
+/* Encoder-decoders: softmax in all stacks, without relative positions or with those of T5. */
 static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_model *m)
 {
     const struct oa_group *first = m->encoder.block[0].attention.group;
@@ -88,21 +86,16 @@ static bool read_attention_of_stacks(struct oa_exported *x, const struct oa_mode
     return same;
 }
 
-/* What no language model of a family here has; NULL: nothing. */
-static const char *in_the_way_of_decoders(const struct oa_options *o)
-{
-    return o->model_norm != OA_NORM_PRE ? "model.norm"
-           : o->model_embedding_norm    ? "model.embedding_norm"
-           : o->model_output_bias       ? "model.output_bias"
-                                        : NULL;
-}
-
-/* What no family here has; NULL: nothing. both: an encoder-decoder, whose scales differ. */
-static const char *in_the_way_of_all(const struct oa_options *o, bool both)
+/* An option whose value no family has that is exported; NULL: none. decoder, both: a language
+ * model, an encoder-decoder; their families have other scales and norms. */
+static const char *option_of_no_family(const struct oa_options *o, bool decoder, bool both)
 {
     struct oa_options defaults;
     oa_options_default(&defaults);
-    return !o->model_norm_gain                                        ? "model.norm_gain"
+    return decoder && o->model_norm != OA_NORM_PRE                    ? "model.norm"
+           : decoder && o->model_embedding_norm                       ? "model.embedding_norm"
+           : decoder && o->model_output_bias                          ? "model.output_bias"
+           : !o->model_norm_gain                                      ? "model.norm_gain"
            : o->model_residual_scale != 1                             ? "model.residual_scale"
            : !both && o->model_scale_embedding                        ? "model.scale_embedding"
            : !both && o->model_embedding_scale != 1                   ? "model.embedding_scale"
@@ -121,8 +114,7 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
     oa_text_init(&why, c);
     bool both = m->form.encoder && m->form.decoder, encoder = m->form.encoder && !both;
     x->attention = &m->attention.spec[encoder ? OA_STACK_ENCODER : OA_STACK_DECODER];
-    const char *all = encoder || both ? NULL : in_the_way_of_decoders(x->options);
-    all = all ? all : in_the_way_of_all(x->options, both);
+    const char *option = option_of_no_family(x->options, !m->form.encoder, both);
     if ((!encoder && !both && !oa_is_language_model(&m->form)) || m->form.patch ||
         m->form.output == OA_OUTPUT_STATES)
         oa_fail(c, OA_UNSUPPORTED,
@@ -133,13 +125,14 @@ static enum oa_error find_family(oa_context *c, const struct oa_model *m, struct
                 m->form.patch ? ", and reads images" : "");
     else if (both ? !read_attention_of_stacks(x, m) : !read_attention(x))
         oa_text_printf(&why, "transformers has no class for this model.attention");
-    else if (all)
-        oa_text_printf(&why, "no family that is exported has this %s", all);
-    bool tried = why.length > 0;
-    for (int i = 0; oa_status(c) == OA_OK && !tried && !x->family && (f = oa_family_at(i)); i++) {
+    else if (option)
+        oa_text_printf(&why, "no family that is exported has this %s", option);
+    bool excluded = why.length > 0;
+    for (int i = 0; !excluded && oa_status(c) == OA_OK && !x->family && (f = oa_family_at(i));
+         i++) {
         if (!f->refuses || f->encoder != encoder || f->encoder_decoder != both)
             continue;
-        const char *option = f->refuses(x);
+        option = f->refuses(x);
         if (!option)
             x->family = f;
         else
@@ -168,21 +161,14 @@ struct tensor_maker {
     float *values; /* room for the largest tensor */
 };
 
-static void name_of(const char *pattern, long layer, char out[NAME])
-{
-    const char *mark = strchr(pattern, '#');
-    snprintf(out, NAME, mark ? "%.*s%ld%s" : "%.*s", mark ? (int)(mark - pattern) : NAME - 1,
-             pattern, layer, mark ? mark + 1 : "");
-}
-
-/* Writes the rows of one parameter into the tensor; of a bias that the model has not, zeros. */
+/* Writes the rows of one parameter into the tensor; zeros for a bias that the model lacks. */
 static enum oa_error write_part(const struct tensor_maker *t, const struct oa_family_tensor *row)
 {
     const struct oa_model *m = t->model;
     struct oa_device *d = m->device;
-    char name[NAME];
+    char name[OA_TENSOR_NAME];
     struct oa_view v;
-    name_of(row->ours, t->layer, name);
+    oa_family_layer_name(row->ours, t->layer, name);
     struct oa_parameter *p = oa_store_find(&m->store, name);
     if (!p)
         return OA_OK;
@@ -224,8 +210,8 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
                            struct oa_array *out)
 {
     const struct oa_options *o = &m->options;
-    char name[NAME];
-    name_of(row->ours, layer, name);
+    char name[OA_TENSOR_NAME];
+    oa_family_layer_name(row->ours, layer, name);
     const struct oa_parameter *p = oa_store_find(&m->store, name);
     long parts = row->parts ? row->parts : 1;
     if (p) {
@@ -256,37 +242,27 @@ static bool exported_shape(const struct oa_model *m, const struct oa_family_tens
     return p != NULL;
 }
 
-/* The rows of the table that begin a tensor. */
-static bool begins_tensor(const struct oa_family_tensor *table, const struct oa_family_tensor *row)
-{
-    for (const struct oa_family_tensor *r = table; r != row; r++)
-        if (r->layout != OA_LAYOUT_READ &&
-            (strcmp(r->theirs, row->theirs) == 0 || strcmp(r->ours, row->ours) == 0))
-            return false;
-    return row->layout != OA_LAYOUT_ZERO && row->layout != OA_LAYOUT_READ;
-}
-
 struct tensor_list {
     struct oa_array *array;
     struct tensor_maker *maker;
-    char (*name)[NAME];
+    char (*name)[OA_TENSOR_NAME];
     int count;
     size_t largest; /* bytes */
 };
 
-/* Biases and segments that the model has not are zeros where the family always has them. */
+/* Biases and segments that the model lacks are zeros where the family always has them. */
 static void list_tensor(const struct oa_model *m, const struct oa_exported *x,
                         const struct oa_family_tensor *row, long layer, struct tensor_list *l)
 {
     struct oa_array *a = &l->array[l->count];
-    char ours[NAME];
-    name_of(row->ours, layer, ours);
+    char ours[OA_TENSOR_NAME];
+    oa_family_layer_name(row->ours, layer, ours);
     *a = (struct oa_array){ .type = OA_F32 };
     if (!oa_store_find(&m->store, ours) && !x->family->zero_biases)
         return;
     if (!exported_shape(m, row, layer, a))
         return;
-    name_of(row->theirs, layer, l->name[l->count]);
+    oa_family_layer_name(row->theirs, layer, l->name[l->count]);
     a->name = l->name[l->count];
     a->bytes = sizeof(float) * (size_t)(a->dim[0] * (a->dims == 2 ? a->dim[1] : 1));
     a->make = make_tensor;
@@ -309,12 +285,14 @@ static enum oa_error write_tensors(const struct oa_model *m, const struct oa_exp
     l.array = oa_alloc(c, most * sizeof *l.array);
     l.maker = oa_alloc(c, most * sizeof *l.maker);
     l.name = oa_alloc(c, most * sizeof *l.name);
-    for (long i = 0; oa_status(c) == OA_OK && i < rows; i++) {
-        const struct oa_family_tensor *row = &table[i];
-        if (!begins_tensor(table, row))
-            continue;
-        for (long layer = 0; layer < (strchr(row->theirs, '#') ? layers : 1); layer++)
-            list_tensor(m, x, row, layer, &l);
+    for (const struct oa_family_tensor *row = table; oa_status(c) == OA_OK && row->theirs; row++) {
+        /* A tensor of several rows is listed at the first of them, a parameter once. */
+        bool listed = row->layout == OA_LAYOUT_ZERO || row->layout == OA_LAYOUT_READ;
+        for (const struct oa_family_tensor *r = table; r != row; r++)
+            listed |= r->layout != OA_LAYOUT_READ &&
+                      (strcmp(r->theirs, row->theirs) == 0 || strcmp(r->ours, row->ours) == 0);
+        for (long i = 0; !listed && i < (strchr(row->theirs, '#') ? layers : 1); i++)
+            list_tensor(m, x, row, i, &l);
     }
     float *values = oa_alloc(c, l.largest + 1);
     for (int i = 0; i < l.count; i++)
@@ -330,6 +308,14 @@ static enum oa_error write_tensors(const struct oa_model *m, const struct oa_exp
 
 /* ---- other files ---- */
 
+const char *oa_hf_automatic_class(const struct oa_model_form *f)
+{
+    return f->encoder && f->decoder        ? "AutoModelForSeq2SeqLM"
+           : f->output != OA_OUTPUT_TOKENS ? "AutoModelForSequenceClassification"
+           : f->encoder                    ? "AutoModelForMaskedLM"
+                                           : "AutoModelForCausalLM";
+}
+
 enum oa_error oa_hf_json_write(oa_context *c, const char *out, const char *name, json_t *root)
 {
     char path[OA_PATH],
@@ -339,6 +325,22 @@ enum oa_error oa_hf_json_write(oa_context *c, const char *out, const char *name,
     oa_free(text);
     json_decref(root);
     return oa_status(c);
+}
+
+void oa_hf_sizes_write(oa_context *c, const struct oa_options *o, json_t *config)
+{
+    oa_json_set(c, config, "hidden_size", json_integer(o->model_width));
+    oa_json_set(c, config, "num_attention_heads", json_integer(o->model_heads));
+    oa_json_set(c, config, "num_hidden_layers", json_integer(o->model_layers));
+    oa_json_set(c, config, "intermediate_size", json_integer(oa_ffn_width(o)));
+    oa_json_set(c, config, "max_position_embeddings", json_integer(o->model_context));
+}
+
+void oa_hf_target_ids_write(oa_context *c, const struct oa_exported *x, json_t *config)
+{
+    oa_json_set(c, config, "decoder_start_token_id", json_integer(x->begin));
+    oa_json_set(c, config, "pad_token_id", json_integer(x->begin));
+    oa_json_set(c, config, "eos_token_id", json_integer(x->end));
 }
 
 static enum oa_error write_config(oa_context *c, const struct oa_model *m,
@@ -362,11 +364,7 @@ static enum oa_error write_card(const struct oa_model *m, const struct oa_export
     oa_context *c = m->context;
     char path[OA_PATH];
     struct oa_text text;
-    const char *automatic = x->family->encoder_decoder           ? "AutoModelForSeq2SeqLM"
-                            : !x->family->encoder                ? "AutoModelForCausalLM"
-                            : m->form.output == OA_OUTPUT_TOKENS ? "AutoModelForMaskedLM"
-                                                                 : "AutoModelForSequence"
-                                                                   "Classification";
+    const char *automatic = oa_hf_automatic_class(&m->form);
     oa_text_init(&text, c);
     oa_text_printf(&text,
                    "---\nlibrary_name: transformers\n---\n\n# %s\n\n%s of the family "

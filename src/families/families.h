@@ -20,19 +20,21 @@ struct oa_family_tensor {
         OA_LAYOUT_HEADS,      /* parts alternate head by head */
         OA_LAYOUT_ZERO,       /* no tensor: the parameter is 0 */
         OA_LAYOUT_READ,       /* as SAME, but never exported */
-        OA_LAYOUT_FLAT,       /* with more dimensions, of as many elements */
+        OA_LAYOUT_FLAT,       /* as many elements in more dimensions */
         OA_LAYOUT_ROW         /* row `part` of the parameter; several tensors make one */
     } layout;
-    int part,
-        parts; /* the parameter is so many-th of so many equal parts of its rows; 0 of 0: all */
-    long skip; /* rows at the beginning that are no part of it; or OA_FIRST_POSITION */
+    int part, parts; /* rows are `parts` equal parts, of which this is number `part`; 0, 0: all */
+    long skip;       /* rows before the first of the parameter; or OA_FIRST_POSITION */
 };
-enum { OA_FIRST_POSITION = -1 }; /* as many as struct oa_hf_config has it */
+enum { OA_FIRST_POSITION = -1 }; /* the first_position of struct oa_hf_config */
 
 #define OA_WHOLE(theirs, ours)                                                                     \
     {                                                                                              \
         theirs, ours, OA_LAYOUT_SAME, 0, 0, 0                                                      \
     }
+/* The weight and the bias of a linear map or a norm. */
+#define OA_PAIR(theirs, ours)                                                                      \
+    OA_WHOLE(theirs ".weight", ours ".weight"), OA_WHOLE(theirs ".bias", ours ".bias")
 #define OA_TURNED(theirs, ours)                                                                    \
     {                                                                                              \
         theirs, ours, OA_LAYOUT_TRANSPOSED, 0, 0, 0                                                \
@@ -41,7 +43,7 @@ enum { OA_FIRST_POSITION = -1 }; /* as many as struct oa_hf_config has it */
     {                                                                                              \
         theirs, ours, layout, part, parts, 0                                                       \
     }
-#define OA_BEHIND(skip, theirs, ours)                                                              \
+#define OA_AFTER(skip, theirs, ours)                                                               \
     {                                                                                              \
         theirs, ours, OA_LAYOUT_SAME, 0, 0, skip                                                   \
     }
@@ -85,18 +87,18 @@ struct oa_model_family {
     const struct oa_family_tensor *gated_tensors;      /* with model.ffn_gate; NULL: the same */
     const char *const *ignored; /* tensors that are passed over; the last is NULL */
     bool unit_norms;            /* gains of norms are stored less 1 */
-    bool zero_biases;           /* exporting: it has all biases, those that a model has not are 0 */
+    bool zero_biases;           /* exporting: biases that a model lacks are written as zeros */
     bool encoder, encoder_decoder;
-    bool
-        unscaled_logits; /* exporting: of attention, which other families divide by √(head width) */
-    bool tied_by_tensors; /* whether the output is tied is not in config.json: it is unless there is
-                             a tensor of another content */
+    bool unscaled_logits; /* exporting: logits of attention are not divided by √(head width) */
+    bool tied_by_tensors; /* config.json has no flag: the output is tied unless its tensor differs
+                             from the embedding */
     const char *class, *classifier; /* of transformers; classifier: of classes and numbers */
-    /* Exporting; NULL: models are not exported as this family. The option in the way, or NULL; and
-     * the keys of config.json but those that all families have. */
+    /* Exporting; NULL: models are not exported as this family. refuses: the first option whose
+     * value the family does not have, or NULL; write: the keys of config.json but those that all
+     * families have. */
     const char *(*refuses)(const struct oa_exported *x);
     void (*write)(oa_context *c, const struct oa_exported *x, json_t *config);
-    /* Sets model.* and the form; what the model cannot do is refused by the name of the key. */
+    /* Sets model.* and the form; a key whose value is not supported is refused by its name. */
     void (*read)(struct oa_hf_config *h);
 };
 /* Whether a layer has the window. */
@@ -146,6 +148,9 @@ enum oa_error oa_family_copy(struct oa_weight_files *f, struct oa_model *m);
 /* Marks parameters that files have as given. */
 void oa_family_mark_given(const struct oa_weight_files *f, struct oa_model *m);
 
+/* The name of a pattern of the table for a layer. */
+enum { OA_TENSOR_NAME = 200 };
+void oa_family_layer_name(const char *pattern, long layer, char out[OA_TENSOR_NAME]);
 /* Where element (row, column) of a parameter is in its tensor. */
 size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_parameter *p,
                        long head_width, long row, long column);
@@ -154,8 +159,15 @@ size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_paramet
 enum oa_error oa_export_model(const struct oa_model *m, const struct oa_tokenizer *tok,
                               const char *run, const char *out, struct oa_exported *x);
 
+/* The class of transformers that loads models of this form. */
+const char *oa_hf_automatic_class(const struct oa_model_form *f);
 /* The value as a file of the folder; takes it. */
 enum oa_error oa_hf_json_write(oa_context *c, const char *out, const char *name, json_t *root);
+/* hidden_size, num_attention_heads, num_hidden_layers, intermediate_size and
+ * max_position_embeddings. */
+void oa_hf_sizes_write(oa_context *c, const struct oa_options *o, json_t *config);
+/* Ids around a target, which encoder-decoders have in config.json and generation_config.json. */
+void oa_hf_target_ids_write(oa_context *c, const struct oa_exported *x, json_t *config);
 
 /* modeling_export.c: models with attentions that no family has, with their own modelling file
  * (modeling_orthant.py). It is in no list of families, since such folders have the tensors of a run
@@ -167,9 +179,6 @@ enum oa_error oa_check_modeling(const struct oa_model *m);
 /* config.json, generation_config.json, OA_EXPORTED_RUN, README.md and the Python files. */
 enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_exported *x,
                                 const char *run, const char *out);
-/* id2label, label2id and problem_type of config.json (bert.c). */
-void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config);
-
 /* import_model.c: a Hugging Face folder, or a GGUF file (*.gguf), as a run in `out`. precision:
  * what train.precision of the run is; NULL: f32. */
 enum oa_error oa_import_model(oa_context *c, const char *source, const char *out,

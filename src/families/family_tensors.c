@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME = 200, MOST_SHARDS = 10000 };
+enum { NAME = OA_TENSOR_NAME, MOST_SHARDS = 10000 };
 static const char weights[] = "model.safetensors", index_name[] = "model.safetensors.index.json",
                   remedy[] = "fetch the file again";
 
@@ -30,16 +30,6 @@ struct oa_weight_files {
 };
 
 /* ---- tensors of a shard ---- */
-
-static int count_of_shard(const struct shard *s)
-{
-    return s->tensors ? oa_tensors_count(s->tensors) : s->arrays;
-}
-
-static const struct oa_array *tensor_of_shard(const struct shard *s, int i)
-{
-    return s->tensors ? oa_tensors_at(s->tensors, i) : &s->array[i];
-}
 
 static const struct oa_array *find_in_shard(const struct shard *s, const char *name)
 {
@@ -72,14 +62,6 @@ static enum oa_error add_weight_shard(struct oa_weight_files *f, const char *fol
     return OA_OK;
 }
 
-static bool shard_is_open(const struct oa_weight_files *f, const char *name)
-{
-    for (int i = 0; i < f->shards; i++)
-        if (strcmp(strrchr(f->shard[i].path, '/') + 1, name) == 0)
-            return true;
-    return false;
-}
-
 static enum oa_error open_listed(struct oa_weight_files *f, const char *folder, const json_t *root)
 {
     oa_context *c = f->context;
@@ -97,7 +79,10 @@ static enum oa_error open_listed(struct oa_weight_files *f, const char *folder, 
         if (!name)
             return oa_fail(c, OA_FORMAT, "%s/%s: \"weight_map\" has no file for %s", folder,
                            index_name, tensor);
-        if (!shard_is_open(f, name))
+        bool open = false;
+        for (int i = 0; i < f->shards && !open; i++)
+            open = strcmp(strrchr(f->shard[i].path, '/') + 1, name) == 0;
+        if (!open)
             OA_TRY(add_weight_shard(f, folder, name));
         if (f->shards > MOST_SHARDS)
             return oa_fail(c, OA_UNSUPPORTED, "%s/%s names more than %d shards", folder, index_name,
@@ -109,7 +94,7 @@ static enum oa_error open_listed(struct oa_weight_files *f, const char *folder, 
         while (strcmp(strrchr(s->path, '/') + 1, json_string_value(file)) != 0)
             s++;
         if (!oa_tensors_find(s->tensors, tensor))
-            return oa_fail(c, OA_FORMAT, "%s lacks tensor %s, which %s says is in it; %s", s->path,
+            return oa_fail(c, OA_FORMAT, "%s lacks tensor %s, which %s lists for it; %s", s->path,
                            tensor, index_name, remedy);
     }
     return OA_OK;
@@ -157,16 +142,8 @@ static enum oa_error open_shards(struct oa_weight_files *f, const char *folder)
     return e;
 }
 
-/* A bias that the configuration says is not there. */
-static bool is_absent_bias(const struct oa_imported *i, const struct oa_family_tensor *t)
-{
-    bool absent = false;
-    for (int k = 0; t->theirs && k < OA_HF_ABSENT && i->absent_biases[k]; k++)
-        absent |= oa_name_ends(t->ours, ".bias") && strstr(t->ours, i->absent_biases[k]);
-    return absent;
-}
-
-/* A copy of the table, with the first position and the zeros in it. */
+/* Copies the table, with the number of the first position and zeros for biases that config.json
+ * excludes. */
 static enum oa_error copy_family_table(struct oa_weight_files *f, const struct oa_imported *i)
 {
     const struct oa_family_tensor *table = oa_family_tensors(i->family, &i->form, &i->options);
@@ -175,11 +152,14 @@ static enum oa_error copy_family_table(struct oa_weight_files *f, const struct o
         ;
     f->table = oa_alloc(f->context, rows * sizeof *f->table);
     for (size_t r = 0; f->table && r < rows; r++) {
-        f->table[r] = table[r];
-        if (table[r].skip == OA_FIRST_POSITION)
-            f->table[r].skip = i->first_position;
-        if (is_absent_bias(i, &table[r]))
-            f->table[r].layout = OA_LAYOUT_ZERO;
+        struct oa_family_tensor *t = &f->table[r];
+        *t = table[r];
+        if (t->skip == OA_FIRST_POSITION)
+            t->skip = i->first_position;
+        bool bias = t->theirs && oa_name_ends(t->ours, ".bias");
+        for (int k = 0; bias && k < OA_HF_ABSENT && i->absent_biases[k]; k++)
+            if (strstr(t->ours, i->absent_biases[k]))
+                t->layout = OA_LAYOUT_ZERO;
     }
     return oa_status(f->context);
 }
@@ -217,20 +197,20 @@ enum oa_error oa_weight_files_read_gguf(oa_context *c, const struct oa_gguf *g,
 
 void oa_weight_files_close(struct oa_weight_files *f)
 {
-    for (int i = 0; f && i < f->shards; i++) {
+    if (!f)
+        return;
+    for (int i = 0; i < f->shards; i++) {
         oa_tensors_close(f->shard[i].tensors);
         oa_gguf_arrays_free(f->shard[i].array, f->shard[i].arrays);
     }
-    if (f) {
-        oa_free(f->shard);
-        oa_free(f->table);
-    }
+    oa_free(f->shard);
+    oa_free(f->table);
     oa_free(f);
 }
 
 /* ---- names ---- */
 
-/* Does a name match a pattern, and which number is in place of '#'? −1: none. */
+/* Whether a name matches a pattern; layer: the number in place of '#', −1 without one. */
 static bool tensor_name_matches(const char *pattern, const char *name, long *layer)
 {
     *layer = -1;
@@ -248,7 +228,7 @@ static bool tensor_name_matches(const char *pattern, const char *name, long *lay
     return !*pattern && !*name;
 }
 
-static void name_of_layer(const char *pattern, long layer, char out[NAME])
+void oa_family_layer_name(const char *pattern, long layer, char out[OA_TENSOR_NAME])
 {
     const char *mark = strchr(pattern, '#');
     if (mark)
@@ -257,51 +237,65 @@ static void name_of_layer(const char *pattern, long layer, char out[NAME])
         snprintf(out, NAME, "%s", pattern);
 }
 
-/* Conversions of TensorFlow's files have LayerNorm.gamma and LayerNorm.beta. */
+/* Files converted from TensorFlow have LayerNorm.gamma and LayerNorm.beta. */
 static const struct {
-    const char *now, *once;
+    const char *newer, *older;
 } renamed[] = { { "LayerNorm.weight", "LayerNorm.gamma" }, { "LayerNorm.bias", "LayerNorm.beta" } };
 
-/* The name as it once was, or one of then as it is now. */
-static void rename_norm(const char *name, bool back, char out[NAME])
+/* The older name of a newer one, or the reverse; other names are copied. */
+static void rename_norm(const char *name, bool to_older, char out[NAME])
 {
     snprintf(out, NAME, "%s", name);
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
-        const char *from = back ? renamed[i].now : renamed[i].once,
-                   *to = back ? renamed[i].once : renamed[i].now;
+        const char *from = to_older ? renamed[i].newer : renamed[i].older,
+                   *to = to_older ? renamed[i].older : renamed[i].newer;
         if (oa_name_ends(name, from))
             snprintf(out, NAME, "%.*s%s", (int)(strlen(name) - strlen(from)), name, to);
     }
 }
 
-/* With the prefix of the family, or without; by the name of now, or of once. */
+/* The name without the prefix of the family, which some files lack. */
+static const char *name_without_prefix(const struct oa_weight_files *f, const char *name)
+{
+    size_t n = strlen(f->family->prefix);
+    return strncmp(name, f->family->prefix, n) == 0 ? name + n : name;
+}
+
+/* tensor_name_matches, with the prefix of the pattern or without. */
+static bool tensor_in_file_matches(const struct oa_weight_files *f, const char *pattern,
+                                   const char *name, long *layer)
+{
+    return tensor_name_matches(pattern, name, layer) ||
+           tensor_name_matches(name_without_prefix(f, pattern), name, layer);
+}
+
+/* With the prefix of the family or without, by the newer or the older name. */
 static const struct oa_array *find_tensor(const struct oa_weight_files *f, const char *name,
                                           int *shard)
 {
-    size_t n = strlen(f->family->prefix);
     char older[NAME];
     rename_norm(name, true, older);
-    const char *const names[] = { name, older };
+    const char *const names[] = { name, name_without_prefix(f, name), older,
+                                  name_without_prefix(f, older) };
     for (*shard = 0; *shard < f->shards; ++*shard)
-        for (int i = 0; i < 2; i++) {
-            const struct shard *s = &f->shard[*shard];
-            bool prefixed = strncmp(names[i], f->family->prefix, n) == 0;
-            const struct oa_array *a = find_in_shard(s, names[i]);
-            if (a || (prefixed && (a = find_in_shard(s, names[i] + n))))
+        for (int i = 0; i < 4; i++) {
+            const struct oa_array *a = find_in_shard(&f->shard[*shard], names[i]);
+            if (a)
                 return a;
         }
     return NULL;
 }
 
-/* The row of the table and the tensor that a parameter is made of, the first of those that there
- * are; false: the table has none. tensor NULL: the files have none. */
+/* Where the values of a parameter come from. */
 struct tensor_source {
     const struct oa_family_tensor *row;
-    const struct oa_array *array;
+    const struct oa_array *array; /* NULL: the files have none */
     int shard;
     char name[NAME];
 };
 
+/* The first row of the table for the parameter that has a tensor, or else the first one; false: the
+ * table has none. */
 static bool find_source(const struct oa_weight_files *f, const struct oa_parameter *p,
                         struct tensor_source *out)
 {
@@ -312,7 +306,7 @@ static bool find_source(const struct oa_weight_files *f, const struct oa_paramet
             continue;
         struct tensor_source s = { .row = t };
         if (t->layout != OA_LAYOUT_ZERO) {
-            name_of_layer(t->theirs, layer, s.name);
+            oa_family_layer_name(t->theirs, layer, s.name);
             s.array = find_tensor(f, s.name, &s.shard);
         }
         if (!known || s.array)
@@ -336,8 +330,9 @@ bool oa_family_has(const struct oa_weight_files *f, const char *parameter)
 static bool find_next_row(const struct oa_weight_files *f, struct tensor_source *s)
 {
     const char *ours = s->row->ours;
-    for (const struct oa_family_tensor *t = s->row + 1;
-         s->row->layout == OA_LAYOUT_ROW && t->theirs; t++)
+    if (s->row->layout != OA_LAYOUT_ROW)
+        return false;
+    for (const struct oa_family_tensor *t = s->row + 1; t->theirs; t++)
         if (t->layout == OA_LAYOUT_ROW && strcmp(t->ours, ours) == 0) {
             *s = (struct tensor_source){ .row = t };
             snprintf(s->name, sizeof s->name, "%s", t->theirs);
@@ -349,25 +344,7 @@ static bool find_next_row(const struct oa_weight_files *f, struct tensor_source 
 
 /* ---- shapes ---- */
 
-static bool is_real(const struct oa_array *a)
-{
-    return a->type == OA_F32 || a->type == OA_F64 || a->type == OA_BF16 || a->type == OA_F16;
-}
-
-/* Rows and columns of the whole tensor that holds the parameter, as it is stored. */
-static void stored_shape(const struct oa_family_tensor *t, const struct oa_parameter *p, long *rows,
-                         long *columns)
-{
-    *rows = p->dim[0] * (t->parts ? t->parts : 1) + t->skip;
-    *columns = p->dims == 2 ? p->dim[1] : 1;
-    if (t->layout == OA_LAYOUT_TRANSPOSED) {
-        long swap = *rows;
-        *rows = *columns;
-        *columns = swap;
-    }
-}
-
-/* Rows of that many elements, behind dimensions of 1. */
+/* Whether the tensor is `rows` rows of `columns` elements after leading dimensions of 1. */
 static bool fits_flat(const struct oa_array *a, long rows, long columns)
 {
     int first = 0;
@@ -383,23 +360,26 @@ static enum oa_error check_source(const struct oa_weight_files *f, const struct 
                                   const struct tensor_source *s)
 {
     oa_context *c = f->context;
-    long rows, columns;
-    if (s->row->layout == OA_LAYOUT_ZERO)
+    const struct oa_array *a = s->array;
+    enum oa_family_layout layout = s->row->layout;
+    if (layout == OA_LAYOUT_ZERO)
         return OA_OK;
-    if (!s->array)
+    if (!a)
         return oa_fail(c, OA_FORMAT, "%s: tensor %s is missing%s", f->shard[0].path, s->name,
                        f->shards > 1 ? " from all shards" : "");
-    stored_shape(s->row, p, &rows, &columns);
-    const struct oa_array *a = s->array;
     const char *path = f->shard[s->shard].path;
-    if (!is_real(a))
+    if (a->type != OA_F32 && a->type != OA_F64 && a->type != OA_BF16 && a->type != OA_F16)
         return oa_fail(c, OA_UNSUPPORTED,
                        "%s: tensor %s is of type %s; F32, F16, BF16 and F64 are "
                        "read",
                        path, a->name, oa_type_name(a->type));
+    long width = p->dims == 2 ? p->dim[1] : 1,
+         length = p->dim[0] * (s->row->parts ? s->row->parts : 1) + s->row->skip;
+    bool turned = layout == OA_LAYOUT_TRANSPOSED;
+    long rows = turned ? width : length, columns = turned ? length : width;
     bool fits = a->dims == p->dims && a->dim[0] == rows && (p->dims == 1 || a->dim[1] == columns);
-    if (s->row->layout == OA_LAYOUT_FLAT || s->row->layout == OA_LAYOUT_ROW)
-        fits = fits_flat(a, s->row->layout == OA_LAYOUT_ROW ? 1 : rows, columns);
+    if (layout == OA_LAYOUT_FLAT || layout == OA_LAYOUT_ROW)
+        fits = fits_flat(a, layout == OA_LAYOUT_ROW ? 1 : rows, columns);
     if (fits)
         return OA_OK;
     char wanted[64], has[128] = "";
@@ -414,13 +394,10 @@ static enum oa_error check_source(const struct oa_weight_files *f, const struct 
 
 static bool is_ignored(const struct oa_weight_files *f, const char *name)
 {
-    size_t n = strlen(f->family->prefix);
     long layer;
-    for (const char *const *p = f->family->ignored; *p; p++) {
-        const char *bare = strncmp(*p, f->family->prefix, n) == 0 ? *p + n : *p;
-        if (tensor_name_matches(*p, name, &layer) || tensor_name_matches(bare, name, &layer))
+    for (const char *const *p = f->family->ignored; *p; p++)
+        if (tensor_in_file_matches(f, *p, name, &layer))
             return true;
-    }
     return false;
 }
 
@@ -433,23 +410,20 @@ static bool is_copy_of_embedding(const struct oa_weight_files *f, const struct o
            s.array->bytes == a->bytes && memcmp(s.array->data, a->data, a->bytes) == 0;
 }
 
-/* Is it the source of a parameter of the model? */
+/* Whether a parameter of the model is made of the tensor. ours: its name, or the pattern of one
+ * that the model lacks; NULL: the table has none. */
 static bool is_used(const struct oa_weight_files *f, const struct oa_model *m,
                     const struct oa_array *a, const char **ours)
 {
-    size_t n = strlen(f->family->prefix);
-    char name[NAME], now[NAME];
+    char name[NAME], newer[NAME];
     long layer;
-    rename_norm(a->name, false, now);
+    rename_norm(a->name, false, newer);
     *ours = NULL;
     for (const struct oa_family_tensor *t = f->table; t->theirs; t++) {
-        const char *bare =
-            strncmp(t->theirs, f->family->prefix, n) == 0 ? t->theirs + n : t->theirs;
-        if (t->layout == OA_LAYOUT_ZERO || (!tensor_name_matches(t->theirs, now, &layer) &&
-                                            !tensor_name_matches(bare, now, &layer)))
+        if (t->layout == OA_LAYOUT_ZERO || !tensor_in_file_matches(f, t->theirs, newer, &layer))
             continue;
         *ours = t->ours;
-        name_of_layer(t->ours, layer, name);
+        oa_family_layer_name(t->ours, layer, name);
         if (oa_store_find(&m->store, name))
             return true;
     }
@@ -463,7 +437,7 @@ bool oa_family_has_own_output(const struct oa_weight_files *f)
     return find_source(f, &output, &s) && s.array && !is_copy_of_embedding(f, s.array);
 }
 
-/* Of several tensors that a parameter may be made of, the first is taken; others are its copies. */
+/* A parameter is made of the first of its tensors that files have; the others must be copies. */
 static enum oa_error check_copy(const struct oa_weight_files *f, const struct oa_model *m,
                                 const char *path, const struct oa_array *a, const char *ours)
 {
@@ -521,9 +495,13 @@ enum oa_error oa_family_check(struct oa_weight_files *f, const struct oa_model *
             return oa_fail(f->context, OA_UNSUPPORTED, "models of type %s have no %s",
                            f->family->type, p->name);
     }
-    for (int i = 0; i < f->shards; i++)
-        for (int t = 0; t < count_of_shard(&f->shard[i]); t++)
-            OA_TRY(check_tensor(f, m, i, tensor_of_shard(&f->shard[i], t)));
+    for (int i = 0; i < f->shards; i++) {
+        const struct shard *shard = &f->shard[i];
+        int count = shard->tensors ? oa_tensors_count(shard->tensors) : shard->arrays;
+        for (int t = 0; t < count; t++)
+            OA_TRY(check_tensor(
+                f, m, i, shard->tensors ? oa_tensors_at(shard->tensors, t) : &shard->array[t]));
+    }
     return OA_OK;
 }
 
@@ -549,15 +527,33 @@ size_t oa_family_place(const struct oa_family_tensor *t, const struct oa_paramet
     return (size_t)(at * columns + column);
 }
 
-/* A parameter is factor · value + addend. */
-static void find_change(const struct oa_weight_files *f, const struct oa_parameter *p,
-                        double *factor, double *addend)
+/* An element of the parameter is factor · that of the tensor + addend. */
+static void copy_values(const struct oa_weight_files *f, const struct oa_model *m,
+                        const struct tensor_source *s, const struct oa_parameter *p, void *host)
 {
+    const struct oa_device *d = m->device;
+    const struct oa_family_tensor *t = s->row;
+    size_t size = d->numbers.real_size, bytes = (size_t)p->count * size;
+    long columns = p->dims == 2 ? p->dim[1] : 1, width = oa_head_width(&m->options);
     bool query =
         strstr(p->name, "attention.query.weight") || strstr(p->name, "attention.query.bias");
     bool gain = oa_name_ends(p->name, "norm.weight") || oa_name_ends(p->name, "norm.out.weight");
-    *factor = query ? f->query_factor : 1;
-    *addend = gain && f->family->unit_norms ? 1 : 0;
+    double factor = query ? f->query_factor : 1, addend = gain && f->family->unit_norms ? 1 : 0;
+    if (t->layout == OA_LAYOUT_ZERO) {
+        memset(host, 0, bytes);
+    } else if (t->layout == OA_LAYOUT_SAME && s->array->type == d->numbers.real && factor == 1 &&
+               addend == 0) {
+        memcpy(host, (const char *)s->array->data + oa_family_place(t, p, width, 0, 0) * size,
+               bytes);
+    } else {
+        bool row = t->layout == OA_LAYOUT_ROW;
+        long first = row ? t->part : 0, end = row ? t->part + 1 : p->dim[0];
+        for (long i = first; i < end; i++)
+            for (long j = 0; j < columns; j++) {
+                double x = oa_array_value(s->array, oa_family_place(t, p, width, i, j));
+                oa_real_set(d, host, i * columns + j, factor * x + addend);
+            }
+    }
 }
 
 static enum oa_error copy_source(const struct oa_weight_files *f, const struct oa_model *m,
@@ -565,28 +561,11 @@ static enum oa_error copy_source(const struct oa_weight_files *f, const struct o
 {
     struct oa_device *d = m->device;
     struct oa_view v;
-    double factor, addend;
-    long columns = p->dims == 2 ? p->dim[1] : 1, width = oa_head_width(&m->options);
-    size_t bytes = (size_t)p->count * d->numbers.real_size;
-    void *host = oa_view_open(&v, d, p->value, bytes, OA_VIEW_READ | OA_VIEW_WRITE);
-    find_change(f, p, &factor, &addend);
-    bool zero = s->row->layout == OA_LAYOUT_ZERO;
-    bool plain = !zero && s->array->type == d->numbers.real && s->row->layout == OA_LAYOUT_SAME &&
-                 factor == 1 && addend == 0;
-    if (host && zero)
-        memset(host, 0, bytes);
-    else if (host && plain)
-        memcpy(host,
-               (const char *)s->array->data +
-                   oa_family_place(s->row, p, width, 0, 0) * d->numbers.real_size,
-               bytes);
-    bool row = s->row->layout == OA_LAYOUT_ROW;
-    for (long i = row ? s->row->part : 0;
-         host && !zero && !plain && i < (row ? s->row->part + 1 : p->dim[0]); i++)
-        for (long j = 0; j < columns; j++) {
-            double x = oa_array_value(s->array, oa_family_place(s->row, p, width, i, j));
-            oa_real_set(d, host, i * columns + j, factor * x + addend);
-        }
+    long columns = p->dims == 2 ? p->dim[1] : 1;
+    void *host = oa_view_open(&v, d, p->value, (size_t)p->count * d->numbers.real_size,
+                              OA_VIEW_READ | OA_VIEW_WRITE);
+    if (host)
+        copy_values(f, m, s, p, host);
     for (long i = 0; host && i < p->count && oa_status(m->context) == OA_OK; i++)
         if (!isfinite(oa_real_get(d, host, i)))
             oa_fail(m->context, OA_FORMAT,

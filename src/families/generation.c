@@ -65,7 +65,7 @@ static long take_id(struct generation_config *g, const char *key)
     return -1;
 }
 
-/* ---- what encoder-decoders do ---- */
+/* ---- options of encoder-decoders ---- */
 
 static void take_forced_tokens(struct generation_config *g)
 {
@@ -94,7 +94,7 @@ static void take_length(struct generation_config *g)
     }
 }
 
-/* As transformers does: an end may be in suppress_tokens, and an id without a logit has no effect.
+/* As in transformers, the end may be in suppress_tokens, and an id without a logit has no effect.
  */
 static void take_suppressed(struct generation_config *g, struct oa_text *ids)
 {
@@ -172,7 +172,7 @@ static void check_target_tokens(struct generation_config *g)
         not_followed(g, "eos_token_id (none)");
 }
 
-/* Defaults of transformers that are others than those of decode.*. */
+/* Reports defaults of transformers that differ from those of decode.*. */
 static void note_defaults(const struct generation_config *g)
 {
     bool beams = generation_value(g, "num_beams"),
@@ -215,9 +215,9 @@ static void take_beam_search(struct generation_config *g)
         not_followed(g, "do_sample");
 }
 
-/* ---- what is not followed ---- */
+/* ---- keys that are not followed ---- */
 
-/* Keys that change outputs unless they have the value of `neutral`, null or false. */
+/* Keys that change outputs unless their value is `neutral`, null, false or an empty list. */
 static const struct {
     const char *key;
     double neutral;
@@ -264,18 +264,6 @@ static const struct {
     { "eta_cutoff", 0, true, "do_sample" },
 };
 
-static bool is_neutral(const json_t *value, double neutral)
-{
-    return !value || json_is_false(value) || (json_is_array(value) && !json_array_size(value)) ||
-           (json_is_number(value) && json_number_value(value) == neutral);
-}
-
-static bool has_effect(const struct generation_config *g, const char *with)
-{
-    const json_t *value = with ? generation_value(g, with) : NULL;
-    return !with || json_is_true(value) || json_number_value(value) > 1;
-}
-
 /* `generate` goes on past the token at which transformers ends. */
 static void note_end(struct generation_config *g)
 {
@@ -312,9 +300,14 @@ static enum oa_error follow_generation(struct generation_config *g, bool ids)
     if (g->writes)
         take_beam_search(g);
     for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++) {
-        const json_t *value = generation_value(g, other_keys[i].key);
-        if (!(other_keys[i].decoders && g->writes) && has_effect(g, other_keys[i].with) &&
-            !is_neutral(value, other_keys[i].neutral))
+        const char *with = other_keys[i].with;
+        const json_t *value = generation_value(g, other_keys[i].key),
+                     *other = with ? generation_value(g, with) : NULL;
+        bool effect = !with || json_is_true(other) || json_number_value(other) > 1,
+             neutral = !value || json_is_false(value) ||
+                       (json_is_array(value) && !json_array_size(value)) ||
+                       (json_is_number(value) && json_number_value(value) == other_keys[i].neutral);
+        if (!(other_keys[i].decoders && g->writes) && effect && !neutral)
             not_followed(g, other_keys[i].key);
     }
     if (g->unfollowed.length)

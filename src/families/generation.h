@@ -4,13 +4,13 @@
 
 #include "families/families.h"
 
-/* Sets decode.* of the imported model as generation_config.json of its folder has it, or without
- * that file config.json, and reports what it asks for and the run does not do. */
+/* Sets decode.* of the imported model by generation_config.json of its folder, or without that file
+ * by config.json, and reports the keys that a run does not follow. */
 enum oa_error oa_generation_read(oa_context *c, const char *folder,
                                  const struct oa_tokenizer *tokenizer, struct oa_imported *i);
 
-/* The file of an encoder-decoder that is exported: its decode.*, of which transformers and
- * oa_generation_read make the same. */
+/* generation_config.json of an exported encoder-decoder: its decode.*, which oa_generation_read
+ * reads back. */
 json_t *oa_generation_json(oa_context *c, const struct oa_exported *x,
                            const struct oa_tokenizer *tokenizer);
 

@@ -16,13 +16,13 @@ struct gguf_name {
     const char *theirs, *ours;
 };
 
-/* A key of the file behind "ARCHITECTURE.", and that of config.json. */
+/* A key of config.json, and that of the file after "ARCHITECTURE.". */
 struct gguf_key {
     const char *ours, *theirs;
-    double fallback; /* 0: a count, without which config.json does not have it */
+    double fallback; /* 0: a count, which config.json lacks where the file does */
 };
 
-/* Names of tensors behind "blk.N.", but for the second norm. */
+/* Names of tensors after "blk.N.", without the second norm. */
 #define LLAMA_LAYER                                                                                \
     { "attn_norm.", "input_layernorm." }, { "attn_q.", "self_attn.q_proj." },                      \
         { "attn_k.", "self_attn.k_proj." }, { "attn_v.", "self_attn.v_proj." },                    \
@@ -91,7 +91,7 @@ static const struct gguf_architecture {
     const char *layers; /* what tensors of a layer begin with in a folder, before its number */
     const struct gguf_name *of_layer, *others;
     const struct gguf_key *keys;
-    bool neighbours; /* rotary positions turn neighbouring rows, which Hugging Face has apart */
+    bool neighbours; /* rotary positions rotate neighbouring rows; in a folder, halves of a head */
     bool turned;     /* matrices of layers are [inputs, outputs] in a folder, here the reverse */
     bool whole_gain; /* gains of norms are stored less 1 in a folder, here as they are */
 } architectures[] = {
@@ -129,7 +129,6 @@ static void set_count(oa_context *c, json_t *config, const char *key, double n)
         oa_json_set(c, config, key, json_integer((json_int_t)n));
 }
 
-/* A GGUF file of Llama's architecture has an output layer of its own, or it is tied. */
 static bool has_tensor(const struct oa_gguf *g, const char *name)
 {
     for (int i = 0; i < oa_gguf_tensors(g); i++)
@@ -168,8 +167,8 @@ static enum oa_error refuse_architecture(oa_context *c, const struct oa_gguf *g)
     return e;
 }
 
-/* Logits are over the root of a number that the file does not have. llama.cpp takes the width of a
- * head, and in the model of 46 layers (27B) the share of a head in the width of the model. */
+/* Logits are divided by the root of query_pre_attn_scalar, which the file does not have: llama.cpp
+ * takes the width of a head and, for the model of 46 layers (27B), model width / heads. */
 static void set_gemma2_scalar(oa_context *c, const struct oa_gguf *g, json_t *config)
 {
     double heads = gguf_number_of(g, "attention.head_count", 1),
@@ -219,11 +218,11 @@ static bool rename_tensor(const struct gguf_name *n, const char *before, const c
     return false;
 }
 
-/* Unknown names stay as they are, so that they are refused by them. */
+/* Unknown names are copied, so that messages refuse them by the name in the file. */
 static void name_in_folder(const struct gguf_architecture *a, const char *gguf, char out[NAME])
 {
     char before[64];
-    int layer, digits = 0; /* stays 0 where there is no point behind the number */
+    int layer, digits = 0; /* stays 0 without a point after the number */
     bool block = sscanf(gguf, "blk.%d.%n", &layer, &digits) == 1 && digits && layer >= 0;
     snprintf(before, sizeof before, "%s%d.", a->layers, block ? layer : 0);
     if (!rename_tensor(block ? a->of_layer : a->others, block ? before : "",
@@ -344,7 +343,7 @@ void oa_gguf_arrays_free(struct oa_array *arrays, int count)
 
 /* ---- tokenizer.json ---- */
 
-/* How llama.cpp's pre-tokenizers are called, and what they are in tokenizer.json. */
+/* Pre-tokenizers by their names in llama.cpp, as what they are in tokenizer.json. */
 static const struct {
     const char *name;
     bool digits; /* each digit apart */
@@ -414,15 +413,6 @@ static void add_vocabulary(oa_context *c, const struct oa_gguf *g, json_t *vocab
     }
 }
 
-static json_t *merges_json(oa_context *c, const struct oa_gguf *g)
-{
-    json_t *merges = json_array();
-    long count = oa_gguf_count(g, "tokenizer.ggml.merges");
-    for (long i = 0; i < count && oa_status(c) == OA_OK; i++)
-        oa_json_append(c, merges, gguf_string_json(c, g, "tokenizer.ggml.merges", i));
-    return merges;
-}
-
 /* A vocabulary of SentencePiece with merges by score, as Llama 1 and 2 have it. */
 static enum oa_error sentencepiece_json(oa_context *c, const struct oa_gguf *g, char **out)
 {
@@ -473,8 +463,10 @@ enum oa_error oa_gguf_tokenizer(oa_context *c, const struct oa_gguf *g, char **o
                oa_gguf_path(g), model ? model : "none", split ? split : "no split");
         return OA_OK;
     }
-    json_t *vocabulary = json_object(), *added = json_array();
+    json_t *vocabulary = json_object(), *added = json_array(), *merges = json_array();
     add_vocabulary(c, g, vocabulary, added);
+    for (long n = 0; n < oa_gguf_count(g, "tokenizer.ggml.merges") && oa_status(c) == OA_OK; n++)
+        oa_json_append(c, merges, gguf_string_json(c, g, "tokenizer.ggml.merges", n));
     json_t *root = json_pack(
         "{s:s, s:n, s:n, s:o, s:n, s:o, s:n, s:o, s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, "
         "s:o}}",
@@ -482,7 +474,7 @@ enum oa_error oa_gguf_tokenizer(oa_context *c, const struct oa_gguf *g, char **o
         "pre_tokenizer", split_json(i), "post_processor", "decoder", byte_level(true), "model",
         "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
         "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", (int)splits[i].whole_words, "vocab",
-        vocabulary, "merges", merges_json(c, g));
+        vocabulary, "merges", merges);
     if (!root)
         oa_fail(c, OA_FORMAT, "%s: its tokenizer is damaged", oa_gguf_path(g));
     if (oa_status(c) == OA_OK)

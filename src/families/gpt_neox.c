@@ -6,8 +6,7 @@
 
 static const struct oa_family_tensor tensors[] = {
     OA_WHOLE("gpt_neox.embed_in.weight", "embedding.weight"),
-    OA_WHOLE("gpt_neox.layers.#.input_layernorm.weight", "decoder.layers.#.attention_norm.weight"),
-    OA_WHOLE("gpt_neox.layers.#.input_layernorm.bias", "decoder.layers.#.attention_norm.bias"),
+    OA_PAIR("gpt_neox.layers.#.input_layernorm", "decoder.layers.#.attention_norm"),
     OA_PART("gpt_neox.layers.#.attention.query_key_value.weight",
             "decoder.layers.#.attention.query.weight", OA_LAYOUT_HEADS, 0, 3),
     OA_PART("gpt_neox.layers.#.attention.query_key_value.weight",
@@ -20,18 +19,11 @@ static const struct oa_family_tensor tensors[] = {
             "decoder.layers.#.attention.key.bias", OA_LAYOUT_HEADS, 1, 3),
     OA_PART("gpt_neox.layers.#.attention.query_key_value.bias",
             "decoder.layers.#.attention.value.bias", OA_LAYOUT_HEADS, 2, 3),
-    OA_WHOLE("gpt_neox.layers.#.attention.dense.weight",
-             "decoder.layers.#.attention.output.weight"),
-    OA_WHOLE("gpt_neox.layers.#.attention.dense.bias", "decoder.layers.#.attention.output.bias"),
-    OA_WHOLE("gpt_neox.layers.#.post_attention_layernorm.weight",
-             "decoder.layers.#.ffn_norm.weight"),
-    OA_WHOLE("gpt_neox.layers.#.post_attention_layernorm.bias", "decoder.layers.#.ffn_norm.bias"),
-    OA_WHOLE("gpt_neox.layers.#.mlp.dense_h_to_4h.weight", "decoder.layers.#.ffn.in.weight"),
-    OA_WHOLE("gpt_neox.layers.#.mlp.dense_h_to_4h.bias", "decoder.layers.#.ffn.in.bias"),
-    OA_WHOLE("gpt_neox.layers.#.mlp.dense_4h_to_h.weight", "decoder.layers.#.ffn.out.weight"),
-    OA_WHOLE("gpt_neox.layers.#.mlp.dense_4h_to_h.bias", "decoder.layers.#.ffn.out.bias"),
-    OA_WHOLE("gpt_neox.final_layer_norm.weight", "decoder.norm.weight"),
-    OA_WHOLE("gpt_neox.final_layer_norm.bias", "decoder.norm.bias"),
+    OA_PAIR("gpt_neox.layers.#.attention.dense", "decoder.layers.#.attention.output"),
+    OA_PAIR("gpt_neox.layers.#.post_attention_layernorm", "decoder.layers.#.ffn_norm"),
+    OA_PAIR("gpt_neox.layers.#.mlp.dense_h_to_4h", "decoder.layers.#.ffn.in"),
+    OA_PAIR("gpt_neox.layers.#.mlp.dense_4h_to_h", "decoder.layers.#.ffn.out"),
+    OA_PAIR("gpt_neox.final_layer_norm", "decoder.norm"),
     OA_WHOLE("embed_out.weight", "output.weight"),
     OA_WHOLE("lm_head.weight", "output.weight"),
     OA_LAST_TENSOR,
@@ -75,11 +67,7 @@ static const char *gpt_neox_refuses(const struct oa_exported *x)
 static void write_gpt_neox(oa_context *c, const struct oa_exported *x, json_t *config)
 {
     const struct oa_options *o = x->options;
-    oa_json_set(c, config, "hidden_size", json_integer(o->model_width));
-    oa_json_set(c, config, "num_attention_heads", json_integer(o->model_heads));
-    oa_json_set(c, config, "num_hidden_layers", json_integer(o->model_layers));
-    oa_json_set(c, config, "intermediate_size", json_integer(oa_ffn_width(o)));
-    oa_json_set(c, config, "max_position_embeddings", json_integer(o->model_context));
+    oa_hf_sizes_write(c, o, config);
     oa_json_set(c, config, "layer_norm_eps", json_real(o->model_norm_epsilon));
     oa_json_set(c, config, "hidden_act", json_string(oa_hf_activation((int)o->model_activation)));
     oa_json_set(c, config, "use_parallel_residual", json_boolean(o->model_parallel));

@@ -15,11 +15,10 @@ struct oa_hf_config {
     const char *path; /* for messages */
     json_t *root;
     struct oa_options *options; /* that the family sets */
-    double
-        query_factor; /* of the projections of queries, where logits are scaled otherwise; or 1 */
-    /* Of the biases of our parameters, those with these in their names are 0; NULL: no more. */
+    double query_factor; /* of query projections, where logits are not divided by √(head width) */
+    /* Biases whose names contain one of these are 0; NULL: end of the list. */
     const char *absent_biases[OA_HF_ABSENT];
-    long first_position;        /* rows before it in the table of positions */
+    long first_position;        /* row of the first position in the table of positions */
     long begin, end;            /* ids around a target, of encoder-decoders */
     struct oa_model_form *form; /* that of a language model, unless the family sets another one */
     struct oa_labels *labels;   /* of the classes, where there are some */
@@ -61,30 +60,32 @@ void oa_hf_set_llama(const struct oa_hf_config *h, const struct oa_llama_default
 /* num_key_value_heads. */
 long oa_hf_keys(const struct oa_hf_config *h, const struct oa_llama_defaults *d);
 /* model.attention: layer i is local(window) where local(h, i), otherwise softmax; with `keys` heads
- * of keys where that are fewer than of queries. options: such as "qknorm=rms", or "". */
+ * of keys and values. options: such as "qknorm=rms", or "". */
 typedef bool oa_hf_layer_is(const struct oa_hf_config *h, long layer);
 void oa_hf_set_attention(const struct oa_hf_config *h, oa_hf_layer_is *local, long window,
                          long keys, const char *options);
 oa_hf_layer_is oa_hf_never, oa_hf_always;
-/* Whether layer_types says of a layer that it has a window; of older files, which lack it, whether
- * their class gives it one. */
+/* Whether a layer has a window by layer_types. older: the answer for files that lack it, by the
+ * rule of their class. */
 bool oa_hf_sliding(const struct oa_hf_config *h, long layer, bool older);
 
 /* encoder_config.c */
 
 /* The form and data.task by the class: NAMEForMaskedLM and NAMEForPreTraining, as the same;
  * NAMEForSequenceClassification and NAMEForImageClassification, with the classes of id2label;
- * NAMEModel, without an output.
- * Others are refused; of images those for texts, and the other way round. */
+ * NAMEModel, without an output. Others are refused. images: accept the classes for images instead
+ * of those for texts. */
 void oa_hf_set_encoder(const struct oa_hf_config *h, const char *name, bool images);
 /* The layer before the output: of classes with `activation`, a word of model.head; of tokens with
  * model.activation and a norm. */
 void oa_hf_set_head(const struct oa_hf_config *h, const char *activation);
-/* Blocks of BERT: norms with this epsilon behind the embedding and the sums, biases. */
+/* Blocks of BERT: norms with this epsilon after the embedding and after each sum, biases. */
 void oa_hf_set_post_norm(const struct oa_hf_config *h, double epsilon);
 /* ViT and DeiT: NAMEForImageClassification; `leading` tokens before the patches. */
 void oa_hf_set_vit(struct oa_hf_config *h, const char *name, long leading);
 /* What BERT and RoBERTa have in common, all but the positions. */
 void oa_hf_set_bert(const struct oa_hf_config *h, const char *name, long vocabulary);
+/* Exporting: id2label, label2id and problem_type. */
+void oa_hf_labels_write(oa_context *c, const struct oa_model_form *f, json_t *config);
 
 #endif

@@ -174,9 +174,9 @@ static enum oa_error open_family_tokenizer(oa_context *c, const struct import_so
 
 /* ---- the run ---- */
 
-static enum oa_error make_model(struct oa_device *d, const struct import_source *from,
-                                const struct oa_tokenizer *tok, struct oa_imported *i,
-                                struct oa_model **m)
+static enum oa_error read_weights(struct oa_device *d, const struct import_source *from,
+                                  const struct oa_tokenizer *tok, struct oa_imported *i,
+                                  struct oa_model **m)
 {
     oa_context *c = d->context;
     struct oa_weight_files *files = NULL;
@@ -205,7 +205,7 @@ static enum oa_error make_model(struct oa_device *d, const struct import_source 
     return e;
 }
 
-/* The tokens around a target by their names, which are numbers where there is no tokenizer. */
+/* Sets the tokens around a target by their names, which are numbers without a tokenizer. */
 static enum oa_error name_target_tokens(oa_context *c, const struct oa_tokenizer *tok,
                                         struct oa_imported *i)
 {
@@ -221,51 +221,50 @@ static enum oa_error name_target_tokens(oa_context *c, const struct oa_tokenizer
     return oa_options_set(c, &i->options, "model.end_token", end);
 }
 
-static enum oa_error import_into(struct oa_device *d, const struct import_source *from,
-                                 const char *out, struct oa_imported *i)
+static enum oa_error write_imported(const struct oa_model *m, const struct oa_tokenizer *tok,
+                                    bool frozen, const char *out)
 {
-    struct oa_tokenizer *tok = NULL;
-    struct oa_model *m = NULL;
     struct oa_lock *lock = NULL;
-    enum oa_error e = open_family_tokenizer(d->context, from, i, &tok);
-    if (e == OA_OK)
-        e = name_target_tokens(d->context, tok, i);
-    if (e == OA_OK && !from->gguf)
-        e = oa_generation_read(d->context, from->path, tok, i);
-    if (e == OA_OK)
-        e = make_model(d, from, tok, i, &m);
-    if (e == OA_OK)
-        e = oa_folder_lock(d->context, out, &lock);
-    if (e == OA_OK)
-        e = oa_new_run_write(m, tok, NULL, false, out);
+    OA_TRY(oa_folder_lock(m->context, out, &lock));
+    enum oa_error e = oa_new_run_write(m, tok, NULL, frozen, out);
     oa_folder_unlock(lock);
-    oa_model_close(m);
-    oa_tokenizer_close(tok);
     return e;
 }
 
 static enum oa_error import_from(oa_context *c, const struct import_source *from, const char *out,
-                                 const char *precision, struct oa_imported *imported)
+                                 const char *precision, struct oa_imported *i)
 {
     struct oa_device *d = NULL;
-    OA_TRY(read_family(c, from, imported));
+    struct oa_tokenizer *tok = NULL;
+    struct oa_model *m = NULL;
+    OA_TRY(read_family(c, from, i));
     if (precision)
-        OA_TRY(oa_options_set(c, &imported->options, "train.precision", precision));
-    /* What is not copied but calculated would be rounded to single precision. */
-    int exponent; /* a power of two changes no bit of the fraction */
-    bool calculated =
-        imported->family->unit_norms || frexp(imported->query_factor, &exponent) != 0.5;
+        OA_TRY(oa_options_set(c, &i->options, "train.precision", precision));
+    /* In single precision, weights that are calculated and not copied would be rounded. A factor
+     * that is a power of two changes no bit of the fraction. */
+    int exponent;
+    bool calculated = i->family->unit_norms || frexp(i->query_factor, &exponent) != 0.5;
     enum oa_error e =
         oa_device_open(c, calculated ? OA_PRECISION_F64 : OA_PRECISION_F32, false, &d);
     if (e == OA_OK)
-        e = import_into(d, from, out, imported);
+        e = open_family_tokenizer(c, from, i, &tok);
+    if (e == OA_OK)
+        e = name_target_tokens(c, tok, i);
+    if (e == OA_OK && !from->gguf)
+        e = oa_generation_read(c, from->path, tok, i);
+    if (e == OA_OK)
+        e = read_weights(d, from, tok, i, &m);
+    if (e == OA_OK)
+        e = write_imported(m, tok, false, out);
+    oa_model_close(m);
+    oa_tokenizer_close(tok);
     oa_device_close(d);
     return e;
 }
 
 /* ---- folders with modeling_orthant.py ---- */
 
-/* Whether the folder is one that `export` wrote with a modelling file. */
+/* Whether `export` wrote the folder with a modelling file. */
 static bool is_exported_run(oa_context *c, const char *folder)
 {
     char path[OA_PATH];
@@ -278,43 +277,17 @@ static bool is_exported_run(oa_context *c, const char *folder)
     return own;
 }
 
-static enum oa_error copy_exported_run(struct oa_device *d, const char *folder, const char *out,
-                                       struct oa_imported *i)
-{
-    oa_context *c = d->context;
-    char path[OA_PATH], ids[32];
-    struct oa_tokenizer *tok = NULL;
-    struct oa_model *m = NULL;
-    struct oa_lock *lock = NULL;
-    OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
-    i->tokenizer = oa_file_exists(path);
-    snprintf(ids, sizeof ids, "ids:%ld", i->form.vocabulary);
-    enum oa_error e = oa_tokenizer_open(c, i->tokenizer ? path : ids, NULL, NULL, &tok);
-    if (e == OA_OK)
-        e = oa_path(c, path, folder, "model.safetensors");
-    if (e == OA_OK)
-        e = oa_model_open_saved(d, path, &i->options, &i->form, tok, &m);
-    if (e == OA_OK)
-        i->parameters = (double)m->store.trainable;
-    if (e == OA_OK)
-        e = oa_folder_lock(c, out, &lock);
-    if (e == OA_OK)
-        e = oa_new_run_write(m, tok, NULL, true, out);
-    oa_folder_unlock(lock);
-    oa_model_close(m);
-    oa_tokenizer_close(tok);
-    return e;
-}
-
 static enum oa_error import_exported_run(oa_context *c, const char *folder, const char *out,
                                          const char *precision, struct oa_imported *i)
 {
-    char path[OA_PATH];
+    char path[OA_PATH], ids[32];
     struct oa_device *d = NULL;
+    struct oa_tokenizer *tok = NULL;
+    struct oa_model *m = NULL;
     OA_TRY(oa_path(c, path, folder, OA_EXPORTED_RUN));
     if (!oa_file_exists(path))
         return oa_fail(c, OA_UNSUPPORTED,
-                       "%s has no " OA_EXPORTED_RUN ", which says how the model is made: export "
+                       "%s has no " OA_EXPORTED_RUN ", the configuration of the model: export "
                        "the run again",
                        folder);
     i->family = &oa_family_orthant;
@@ -323,8 +296,22 @@ static enum oa_error import_exported_run(oa_context *c, const char *folder, cons
     OA_TRY(oa_config_labels(c, path, &i->form, &i->labels));
     if (precision)
         OA_TRY(oa_options_set(c, &i->options, "train.precision", precision));
-    OA_TRY(oa_device_open(c, OA_PRECISION_F64, false, &d)); /* as export writes them */
-    enum oa_error e = copy_exported_run(d, folder, out, i);
+    OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
+    i->tokenizer = oa_file_exists(path);
+    snprintf(ids, sizeof ids, "ids:%ld", i->form.vocabulary);
+    enum oa_error e = oa_device_open(c, OA_PRECISION_F64, false, &d); /* as export writes weights */
+    if (e == OA_OK)
+        e = oa_tokenizer_open(c, i->tokenizer ? path : ids, NULL, NULL, &tok);
+    if (e == OA_OK)
+        e = oa_path(c, path, folder, "model.safetensors");
+    if (e == OA_OK)
+        e = oa_model_open_saved(d, path, &i->options, &i->form, tok, &m);
+    if (e == OA_OK)
+        i->parameters = (double)m->store.trainable;
+    if (e == OA_OK)
+        e = write_imported(m, tok, true, out);
+    oa_model_close(m);
+    oa_tokenizer_close(tok);
     oa_device_close(d);
     return e;
 }
@@ -336,10 +323,13 @@ enum oa_error oa_import_model(oa_context *c, const char *source, const char *out
     *imported = (struct oa_imported){ 0 };
     OA_TRY(oa_new_run_check(c, out));
     enum oa_error e = oa_name_ends(source, ".gguf") ? oa_gguf_open(c, source, &from.gguf) : OA_OK;
-    if (e == OA_OK && !from.gguf && is_exported_run(c, source))
+    bool exported = e == OA_OK && !from.gguf && is_exported_run(c, source);
+    if (exported)
         e = import_exported_run(c, source, out, precision, imported);
-    else if (e == OA_OK)
-        e = oa_status(c) == OA_OK ? import_from(c, &from, out, precision, imported) : oa_status(c);
+    else if (oa_status(c) == OA_OK)
+        e = import_from(c, &from, out, precision, imported);
+    else
+        e = oa_status(c);
     oa_gguf_close(from.gguf);
     oa_labels_free(&imported->labels);
     imported->form.labels = NULL;

@@ -6,19 +6,17 @@
 #include <math.h>
 
 /* clang-format off */
-#define PAIR(theirs, ours)                                                                         \
-    OA_WHOLE(theirs ".weight", ours ".weight"), OA_WHOLE(theirs ".bias", ours ".bias")
 #define ATTENTION(stack, theirs, ours)                                                             \
-    PAIR("model." stack ".layers.#." theirs ".q_proj", stack ".layers.#." ours ".query"),          \
-    PAIR("model." stack ".layers.#." theirs ".k_proj", stack ".layers.#." ours ".key"),            \
-    PAIR("model." stack ".layers.#." theirs ".v_proj", stack ".layers.#." ours ".value"),          \
-    PAIR("model." stack ".layers.#." theirs ".out_proj", stack ".layers.#." ours ".output")
+    OA_PAIR("model." stack ".layers.#." theirs ".q_proj", stack ".layers.#." ours ".query"),       \
+    OA_PAIR("model." stack ".layers.#." theirs ".k_proj", stack ".layers.#." ours ".key"),         \
+    OA_PAIR("model." stack ".layers.#." theirs ".v_proj", stack ".layers.#." ours ".value"),       \
+    OA_PAIR("model." stack ".layers.#." theirs ".out_proj", stack ".layers.#." ours ".output")
 #define STACK(stack)                                                                               \
     ATTENTION(stack, "self_attn", "attention"),                                                    \
-    PAIR("model." stack ".layers.#.self_attn_layer_norm", stack ".layers.#.attention_norm"),       \
-    PAIR("model." stack ".layers.#.fc1", stack ".layers.#.ffn.in"),                                \
-    PAIR("model." stack ".layers.#.fc2", stack ".layers.#.ffn.out"),                               \
-    PAIR("model." stack ".layers.#.final_layer_norm", stack ".layers.#.ffn_norm")
+    OA_PAIR("model." stack ".layers.#.self_attn_layer_norm", stack ".layers.#.attention_norm"),    \
+    OA_PAIR("model." stack ".layers.#.fc1", stack ".layers.#.ffn.in"),                             \
+    OA_PAIR("model." stack ".layers.#.fc2", stack ".layers.#.ffn.out"),                            \
+    OA_PAIR("model." stack ".layers.#.final_layer_norm", stack ".layers.#.ffn_norm")
 /* clang-format on */
 
 static const struct oa_family_tensor tensors[] = {
@@ -28,7 +26,7 @@ static const struct oa_family_tensor tensors[] = {
     STACK("encoder"),
     STACK("decoder"),
     ATTENTION("decoder", "encoder_attn", "cross_attention"),
-    PAIR("model.decoder.layers.#.encoder_attn_layer_norm", "decoder.layers.#.cross_norm"),
+    OA_PAIR("model.decoder.layers.#.encoder_attn_layer_norm", "decoder.layers.#.cross_norm"),
     OA_FLAT("final_logits_bias", "output.bias"),
     OA_WHOLE("lm_head.weight", "output.weight"),
     OA_LAST_TENSOR,
@@ -82,7 +80,7 @@ static void read_marian(struct oa_hf_config *h)
     oa_hf_set_flag(h, "model.tie_output", oa_hf_flag(h, "tie_word_embeddings", true));
 }
 
-/* 1: embeddings are times √D; 0: they are not scaled; −1: neither. */
+/* 1: embeddings are multiplied by √D; 0: by 1; −1: by something else. */
 static int embedding_scale_of(const struct oa_options *o)
 {
     double factor = o->model_embedding_scale * sqrt((double)o->model_width);
@@ -129,9 +127,7 @@ static void write_marian(oa_context *c, const struct oa_exported *x, json_t *con
                 json_string(silu ? "swish" : oa_hf_activation((int)o->model_activation)));
     oa_json_set(c, config, "scale_embedding", json_boolean(embedding_scale_of(o) > 0));
     oa_json_set(c, config, "share_encoder_decoder_embeddings", json_true());
-    oa_json_set(c, config, "decoder_start_token_id", json_integer(x->begin));
-    oa_json_set(c, config, "pad_token_id", json_integer(x->begin));
-    oa_json_set(c, config, "eos_token_id", json_integer(x->end));
+    oa_hf_target_ids_write(c, x, config);
     oa_json_set(c, config, "forced_eos_token_id",
                 o->decode_force_end ? json_integer(x->end) : json_null());
 }

@@ -19,7 +19,7 @@ const struct oa_model_family oa_family_orthant = { .type = "orthant",
 
 /* ---- what the modelling file has ---- */
 
-/* A mechanism without a line in its table MECHANISMS is not there. */
+/* Mechanisms are those in the table MECHANISMS of the modelling file. */
 static enum oa_error check_atom(oa_context *c, const struct oa_atom *a)
 {
     char line[80];
@@ -39,8 +39,8 @@ static enum oa_error check_atom(oa_context *c, const struct oa_atom *a)
     return OA_OK;
 }
 
-/* As cross-attention softmax and its kin of frozen projections, whose keys and values of the source
- * are all that a token of the target needs. */
+/* As cross-attention only mechanisms for which keys and values of the source are all that a token
+ * of the target needs: softmax, also with frozen projections. */
 static enum oa_error check_groups(oa_context *c, const struct oa_layer *l, bool cross)
 {
     for (int g = 0; g < l->groups; g++) {
@@ -86,25 +86,20 @@ enum oa_error oa_check_modeling(const struct oa_model *m)
 
 /* ---- config.json ---- */
 
-/* The word number `index` of "one|two|three". */
-static json_t *option_word_json(const char *choices, int index)
-{
-    for (; index > 0; index--)
-        choices += strcspn(choices, "|") + 1;
-    return json_stringn(choices, strcspn(choices, "|"));
-}
-
 static json_t *option_json(oa_context *c, const struct oa_atom *a, const struct oa_argument *row)
 {
     double weights[OA_MAX_ARGUMENTS], number = oa_atom_real(a, row->key, NAN);
     int count =
         row->kind == OA_VALUE_REALS ? oa_atom_reals(a, row->key, weights, OA_MAX_ARGUMENTS) : 0;
+    const char *word = row->choices; /* "one|two|three" */
     json_t *list;
     switch (row->kind) {
     case OA_VALUE_FLAG:
         return json_boolean(oa_atom_flag(a, row->key));
     case OA_VALUE_CHOICE:
-        return option_word_json(row->choices, (int)oa_atom_value(a, row->key)->number);
+        for (int i = (int)oa_atom_value(a, row->key)->number; i > 0; i--)
+            word += strcspn(word, "|") + 1;
+        return json_stringn(word, strcspn(word, "|"));
     case OA_VALUE_INT:
         return isnan(number) ? json_null() : json_integer((json_int_t)number);
     case OA_VALUE_REAL:
@@ -115,7 +110,7 @@ static json_t *option_json(oa_context *c, const struct oa_atom *a, const struct 
             oa_json_append(c, list, json_real(weights[i]));
         return list;
     default:
-        return json_null(); /* the name of a file, whose content is a tensor */
+        return json_null(); /* the name of a file, whose contents are a tensor */
     }
 }
 
@@ -162,9 +157,7 @@ static void set_layers(const struct oa_model *m, const struct oa_exported *x, js
     oa_json_set(c, config, "is_encoder_decoder", json_true());
     oa_json_set(c, config, "encoder_attention_heads", json_integer(m->encoder.shape.heads));
     oa_json_set(c, config, "max_source_positions", json_integer(m->encoder.shape.length));
-    oa_json_set(c, config, "decoder_start_token_id", json_integer(x->begin));
-    oa_json_set(c, config, "pad_token_id", json_integer(x->begin));
-    oa_json_set(c, config, "eos_token_id", json_integer(x->end));
+    oa_hf_target_ids_write(c, x, config);
 }
 
 static void set_tensors(const struct oa_model *m, json_t *config)
@@ -219,14 +212,6 @@ static json_t *blocks_json(oa_context *c, const struct oa_options *o)
     return blocks;
 }
 
-static const char *automatic_class(const struct oa_model *m)
-{
-    return is_encoder_decoder(m)                ? "AutoModelForSeq2SeqLM"
-           : m->form.output != OA_OUTPUT_TOKENS ? "AutoModelForSequenceClassification"
-           : m->form.encoder                    ? "AutoModelForMaskedLM"
-                                                : "AutoModelForCausalLM";
-}
-
 static json_t *modeling_config(const struct oa_model *m, const struct oa_exported *x)
 {
     oa_context *c = m->context;
@@ -238,7 +223,7 @@ static json_t *modeling_config(const struct oa_model *m, const struct oa_exporte
     oa_text_init(&attention, c);
     oa_stacks_print(&m->attention, &attention);
     oa_json_set(c, automatic, "AutoConfig", json_string("configuration_orthant.OrthantConfig"));
-    oa_json_set(c, automatic, automatic_class(m), json_string(class));
+    oa_json_set(c, automatic, oa_hf_automatic_class(&m->form), json_string(class));
     oa_json_set(c, config, "architectures", json_pack("[s]", x->class));
     oa_json_set(c, config, "auto_map", automatic);
     oa_json_set(c, config, "model_type", json_string(x->family->type));
@@ -311,6 +296,7 @@ static void add_training(const struct oa_model *m, const char *run, struct oa_te
     oa_text_printf(out, "\n\n");
 }
 
+/* Whether the group or a component of it has the mechanism. */
 static bool card_group_uses(const struct oa_group *g, const struct oa_mechanism *mechanism)
 {
     bool uses = g->mechanism == mechanism;
@@ -344,7 +330,7 @@ static enum oa_error write_modeling_card(const struct oa_model *m, const char *r
 {
     oa_context *c = m->context;
     char path[OA_PATH];
-    const char *automatic = automatic_class(m), *name = strrchr(run, '/');
+    const char *automatic = oa_hf_automatic_class(&m->form), *name = strrchr(run, '/');
     const struct oa_options *o = &m->options;
     struct oa_text t, attention;
     oa_text_init(&t, c);
@@ -400,11 +386,8 @@ enum oa_error oa_modeling_write(const struct oa_model *m, const struct oa_export
     if (m->form.decoder) {
         json_t *generation = json_pack("{s:b, s:b, s:I}", "do_sample", 0, "use_cache", 1,
                                        "max_length", (json_int_t)m->options.model_context);
-        if (is_encoder_decoder(m)) {
-            oa_json_set(c, generation, "decoder_start_token_id", json_integer(x->begin));
-            oa_json_set(c, generation, "pad_token_id", json_integer(x->begin));
-            oa_json_set(c, generation, "eos_token_id", json_integer(x->end));
-        }
+        if (is_encoder_decoder(m))
+            oa_hf_target_ids_write(c, x, generation);
         OA_TRY(oa_hf_json_write(c, out, "generation_config.json", generation));
     }
     char path[OA_PATH];

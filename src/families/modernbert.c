@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ModernBERT (Warner et al. 2024): norms before the sublayers but the first, gated feed-forward
  * layers, rotary positions, windows in two layers of three, which turn by another base. */
-#include "families/bert_tensors.h"
+#include "families/families.h"
 
 #include <string.h>
 
-#define LAYER(theirs, ours) OA_BERT_PAIR("model.layers.#." theirs, "encoder.layers.#." ours)
+#define LAYER(theirs, ours) OA_PAIR("model.layers.#." theirs, "encoder.layers.#." ours)
 /* clang-format off */
 #define PART_OF(theirs, ours, part, parts)                                                         \
     OA_PART("model.layers.#." theirs, "encoder.layers.#." ours, OA_LAYOUT_SAME, part, parts)
@@ -14,7 +14,7 @@
     PART_OF(theirs ".bias", ours ".bias", part, parts)
 #define TENSORS                                                                                    \
     OA_WHOLE("model.embeddings.tok_embeddings.weight", "embedding.weight"),                        \
-    OA_BERT_PAIR("model.embeddings.norm", "encoder.embedding_norm"),                               \
+    OA_PAIR("model.embeddings.norm", "encoder.embedding_norm"),                                    \
     LAYER("attn_norm", "attention_norm"),                                                          \
     PART("attn.Wqkv", "attention.query", 0, 3),                                                    \
     PART("attn.Wqkv", "attention.key", 1, 3),                                                      \
@@ -24,9 +24,9 @@
     PART("mlp.Wi", "ffn.gate", 0, 2),                                                              \
     PART("mlp.Wi", "ffn.in", 1, 2),                                                                \
     LAYER("mlp.Wo", "ffn.out"),                                                                    \
-    OA_BERT_PAIR("model.final_norm", "encoder.norm"),                                              \
-    OA_BERT_PAIR("head.dense", "head"),                                                            \
-    OA_BERT_PAIR("head.norm", "head.norm")
+    OA_PAIR("model.final_norm", "encoder.norm"),                                                   \
+    OA_PAIR("head.dense", "head"),                                                                 \
+    OA_PAIR("head.norm", "head.norm")
 /* clang-format on */
 
 static const struct oa_family_tensor tensors[] = {
@@ -38,7 +38,7 @@ static const struct oa_family_tensor tensors[] = {
 
 static const struct oa_family_tensor classifier_tensors[] = {
     TENSORS,
-    OA_BERT_PAIR("classifier", "classifier"),
+    OA_PAIR("classifier", "classifier"),
     OA_LAST_TENSOR,
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * RoBERTa (Liu et al. 2019): BERT whose table of positions begins behind the number of the padding
- * token, and whose classifier has the pooler in it. */
+ * RoBERTa (Liu et al. 2019): BERT whose first position is the row after the id of the padding
+ * token, and whose classifier contains the pooler. */
 #include "families/bert_tensors.h"
 
 #define POSITIONS                                                                                  \
-    OA_BEHIND(OA_FIRST_POSITION, "roberta.embeddings.position_embeddings.weight", "position.weight")
+    OA_AFTER(OA_FIRST_POSITION, "roberta.embeddings.position_embeddings.weight", "position.weight")
 
 static const struct oa_family_tensor tensors[] = {
     OA_BERT_TENSORS("roberta."),
     POSITIONS,
-    OA_BERT_PAIR("lm_head.dense", "head"),
-    OA_BERT_PAIR("lm_head.layer_norm", "head.norm"),
+    OA_PAIR("lm_head.dense", "head"),
+    OA_PAIR("lm_head.layer_norm", "head.norm"),
     OA_READ("lm_head.decoder.bias", "output.bias"), /* the same where weights are tied */
     OA_WHOLE("lm_head.bias", "output.bias"),
     OA_WHOLE("lm_head.decoder.weight", "output.weight"),
@@ -20,9 +20,9 @@ static const struct oa_family_tensor tensors[] = {
 static const struct oa_family_tensor classifier_tensors[] = {
     OA_BERT_TENSORS("roberta."),
     POSITIONS,
-    OA_BERT_PAIR("classifier.dense", "head"),
-    OA_BERT_PAIR("roberta.pooler.dense", "head"), /* of the bare model */
-    OA_BERT_PAIR("classifier.out_proj", "classifier"),
+    OA_PAIR("classifier.dense", "head"),
+    OA_PAIR("roberta.pooler.dense", "head"), /* of the bare model */
+    OA_PAIR("classifier.out_proj", "classifier"),
     OA_LAST_TENSOR,
 };
 

@@ -28,14 +28,6 @@ static bool is_control(unsigned char byte)
     return byte < ' ' || byte == 0x7f;
 }
 
-static bool needs_escapes(const char *s, size_t length)
-{
-    bool found = oa_utf8_valid_length(s, length) < length;
-    for (size_t i = 0; i < length; i++)
-        found = found || is_control((unsigned char)s[i]);
-    return found;
-}
-
 /* In octal, of three digits, so that a digit may follow. */
 static void add_shell_escape(const char *s, size_t length, struct oa_text *out)
 {
@@ -59,7 +51,10 @@ void oa_stop_text_quoted(oa_context *c, const struct oa_tokenizer *tokenizer, in
     struct oa_text text;
     oa_text_init(&text, c);
     add_written_token(c, tokenizer, id, &text);
-    if (text.length && needs_escapes(text.s, text.length)) {
+    bool escapes = text.length && oa_utf8_valid_length(text.s, text.length) < text.length;
+    for (size_t i = 0; i < text.length && !escapes; i++)
+        escapes = is_control((unsigned char)text.s[i]);
+    if (escapes) {
         add_shell_escape(text.s, text.length, out);
     } else {
         oa_text_printf(out, "'");

@@ -53,17 +53,6 @@ static const char *const ignored[] = {
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", NULL
 };
 
-/* "relu", "gated-silu", …; "gated-gelu" has GELU in its tanh form. */
-static void read_t5_feed_forward(struct oa_hf_config *h)
-{
-    static const char key[] = "feed_forward_proj", gated[] = "gated-";
-    const char *word = oa_hf_word(h, key, "relu");
-    bool gate = strncmp(word, gated, strlen(gated)) == 0;
-    bool gelu = strcmp(word, "gated-gelu") == 0;
-    oa_hf_set_flag(h, "model.ffn_gate", gate);
-    oa_hf_set_activation_word(h, key, gelu ? "gelu_new" : word + (gate ? strlen(gated) : 0));
-}
-
 static void read_t5_sizes(struct oa_hf_config *h)
 {
     long width = oa_hf_count(h, "d_model", 512), heads = oa_hf_count(h, "num_heads", 8),
@@ -82,10 +71,15 @@ static void read_t5_sizes(struct oa_hf_config *h)
 
 static void read_t5(struct oa_hf_config *h)
 {
+    static const char key[] = "feed_forward_proj", gated[] = "gated-";
     char attention[100];
     read_t5_sizes(h);
     oa_hf_set_encoder_decoder(h, "T5ForConditionalGeneration");
-    read_t5_feed_forward(h);
+    /* "relu", "gated-silu", …; "gated-gelu" has GELU in its tanh form. */
+    const char *word = oa_hf_word(h, key, "relu");
+    bool gate = strncmp(word, gated, strlen(gated)) == 0, gelu = strcmp(word, "gated-gelu") == 0;
+    oa_hf_set_flag(h, "model.ffn_gate", gate);
+    oa_hf_set_activation_word(h, key, gelu ? "gelu_new" : word + (gate ? strlen(gated) : 0));
     snprintf(attention, sizeof attention,
              "softmax(relative=t5, buckets=%ld, distance=%ld, share=layers)",
              oa_hf_count(h, "relative_attention_num_buckets", 32),
@@ -141,9 +135,7 @@ static void write_t5(oa_context *c, const struct oa_exported *x, json_t *config)
     oa_json_set(c, config, "feed_forward_proj",
                 json_sprintf("%s%s", o->model_ffn_gate ? "gated-" : "", activation));
     oa_json_set(c, config, "scale_decoder_outputs", json_boolean(o->model_scale_output));
-    oa_json_set(c, config, "decoder_start_token_id", json_integer(x->begin));
-    oa_json_set(c, config, "pad_token_id", json_integer(x->begin));
-    oa_json_set(c, config, "eos_token_id", json_integer(x->end));
+    oa_hf_target_ids_write(c, x, config);
 }
 
 const struct oa_model_family oa_family_t5 = {

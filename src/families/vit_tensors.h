@@ -20,9 +20,9 @@
     OA_BERT_LAYER(model, "layernorm_after", "ffn_norm"),                                           \
     OA_BERT_LAYER(model, "intermediate.dense", "ffn.in"),                                          \
     OA_BERT_LAYER(model, "output.dense", "ffn.out"),                                               \
-    OA_BERT_PAIR(model "layernorm", "encoder.norm"),                                               \
-    OA_BERT_PAIR(model "pooler.dense", "head"),                                                    \
-    OA_BERT_PAIR("classifier", "classifier")
+    OA_PAIR(model "layernorm", "encoder.norm"),                                                    \
+    OA_PAIR(model "pooler.dense", "head"),                                                         \
+    OA_PAIR("classifier", "classifier")
 #define OA_VIT_IGNORED(model)                                                                      \
     model "embeddings.mask_token", model "pooler.dense.weight", model "pooler.dense.bias"
 /* clang-format on */

@@ -49,7 +49,7 @@ same hf/model.safetensors hf-again/model.safetensors
 same hf/config.json hf-again/config.json
 mv hf/orthant.json aside.json
 expect 1 import hf --out none
-says err 'has no orthant.json, which says how the model is made: export the run again'
+says err 'has no orthant.json, the configuration of the model: export the run again'
 mv aside.json hf/orthant.json
 # Without --precision the run has that of the one that was exported.
 says again/config.json '"precision": "f32"'
