@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * train.lora: low-rank adapters of the projections of attention (LoRA, Hu et al. 2021, arXiv
- * 2106.09685), W + alpha/r·B A, with A normal of variance 1/inputs and B = 0 at first. Files have
- * the sum. */
+ * 2106.09685), W + alpha/r·B A, initially with A normal of variance 1/inputs and B = 0. Files
+ * contain the sum. */
 #include "model/model.h"
 
 #include <math.h>
 #include <string.h>
 
-static bool name_ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), e = strlen(end);
-    return n >= e && strcmp(name + n - e, end) == 0;
-}
-
 static bool takes_adapter(const struct oa_parameter *p)
 {
     static const char *const ends[] = { ".query.weight", ".key.weight", ".value.weight",
                                         ".output.weight" };
+    bool projection = false;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (p->trainable && p->matrix && p->dims == 2 && strstr(p->name, "attention.") &&
-            name_ends_with(p->name, ends[i]))
-            return true;
-    return false;
+        projection |= oa_name_ends(p->name, ends[i]);
+    return projection && p->trainable && p->matrix && p->dims == 2 && strstr(p->name, "attention.");
 }
 
 /* "….query.weight" becomes "….query.lora_in". */

@@ -12,7 +12,7 @@
 enum { VALUES, MOMENT1, MOMENT2, ARRAYS, FROZEN = ARRAYS, MOST };
 static const char *const array_name[MOST] = { "values", "moment1", "moment2", "frozen" };
 
-/* Host views of the flat arrays of a store; of sharded or absent moments only the sizes. */
+/* Host views of the flat arrays of a store; only the sizes of sharded or absent moments. */
 struct store_arrays {
     struct oa_view view[MOST];
     struct oa_array array[MOST];
@@ -88,46 +88,31 @@ static enum oa_error flat_write(const struct oa_model *m, const struct store_arr
     snprintf(processor, sizeof processor, "%.17g", p->processor);
     snprintf(tokens, sizeof tokens, "%.17g", p->tokens);
     snprintf(best, sizeof best, "%ld %.17g %ld", p->best.step, p->best.score, p->best.stale);
-    const char *metadata[] = { "orthant.checkpoint",
-                               VERSION,
-                               "step",
-                               step,
-                               "seconds",
-                               seconds,
-                               "processor",
-                               processor,
-                               "tokens",
-                               tokens,
-                               "best",
-                               best,
-                               "options",
-                               options.s,
-                               OA_MODEL_IDENTITY,
-                               form,
-                               "frozen",
-                               frozen,
-                               "training_text",
-                               p->origin.training_text.hex,
-                               "validation_text",
-                               p->origin.validation_text.hex,
-                               "tokenizer",
-                               p->origin.tokenizer.hex,
-                               "arithmetic",
-                               p->arithmetic,
-                               NULL,
-                               NULL,
-                               NULL,
-                               NULL,
-                               NULL };
-    int pair = sizeof metadata / sizeof *metadata - 5;
-    if (p->origin.start.hex[0]) {
-        metadata[pair++] = "start";
-        metadata[pair++] = p->origin.start.hex;
-    }
-    if (p->origin.teacher.hex[0]) {
-        metadata[pair++] = "teacher";
-        metadata[pair++] = p->origin.teacher.hex;
-    }
+    const struct {
+        const char *key, *value;
+        bool optional; /* left out where it is "" */
+    } entry[] = { { "orthant.checkpoint", VERSION, false },
+                  { "step", step, false },
+                  { "seconds", seconds, false },
+                  { "processor", processor, false },
+                  { "tokens", tokens, false },
+                  { "best", best, false },
+                  { "options", options.s, false },
+                  { OA_MODEL_IDENTITY, form, false },
+                  { "frozen", frozen, false },
+                  { "training_text", p->origin.training_text.hex, false },
+                  { "validation_text", p->origin.validation_text.hex, false },
+                  { "tokenizer", p->origin.tokenizer.hex, false },
+                  { "arithmetic", p->arithmetic, false },
+                  { "start", p->origin.start.hex, true },
+                  { "teacher", p->origin.teacher.hex, true } };
+    enum { ENTRIES = sizeof entry / sizeof *entry };
+    const char *metadata[2 * ENTRIES + 1] = { NULL };
+    for (int i = 0, n = 0; i < ENTRIES; i++)
+        if (!entry[i].optional || entry[i].value[0]) {
+            metadata[n++] = entry[i].key;
+            metadata[n++] = entry[i].value;
+        }
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
         e = oa_tensors_write_checksummed(m->context, path, f->array, flat_count(f, p), metadata);

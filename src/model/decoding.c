@@ -130,24 +130,16 @@ enum oa_error oa_decoding_continue(struct oa_decoding *s, const int32_t *ids, lo
 
 /* ---- memory ---- */
 
-static void look_away(void *argument, long position, const double *logits)
+static void ignore_logits(void *argument, long position, const double *logits)
 {
     (void)argument, (void)position, (void)logits;
 }
 
 static const int32_t planned_ids[OA_DECODING_CHUNK];
-static const struct oa_logits_visitor everything = { look_away, NULL, 0 };
+static const struct oa_logits_visitor everything = { ignore_logits, NULL, 0 };
 
-static enum oa_error plan_context(struct oa_decoding *s)
-{
-    for (long rest = s->model->options.model_context, n; rest > 0; rest -= n) {
-        n = oa_min(OA_DECODING_CHUNK, rest);
-        OA_TRY(oa_decoding_read_chunk(s, planned_ids, n, NULL, &everything));
-    }
-    return OA_OK;
-}
-
-/* A pass over all sequences, as many tokens of which as a chunk has are of prompts. */
+/* A pass in which as many sequences read a piece of a prompt as a chunk has room for, and the
+ * others one token. */
 static enum oa_error plan_pass(struct oa_model *plan, oa_tape *t, struct oa_decoding *s,
                                struct oa_decoding_piece *piece, int sequences)
 {
@@ -168,8 +160,10 @@ static enum oa_error plan_memory(struct oa_model *plan, int sequences,
     struct oa_decoding *s = oa_alloc(plan->context, (size_t)(sequences + 1) * sizeof *s);
     struct oa_decoding_piece *piece = oa_alloc(plan->context, (size_t)sequences * sizeof *piece);
     enum oa_error e = s && piece ? oa_decoding_open(plan, &s[0]) : OA_NO_MEMORY;
-    if (e == OA_OK)
-        e = plan_context(&s[0]);
+    for (long rest = plan->options.model_context, n; e == OA_OK && rest > 0; rest -= n) {
+        n = oa_min(OA_DECODING_CHUNK, rest);
+        e = oa_decoding_read_chunk(&s[0], planned_ids, n, NULL, &everything);
+    }
     out->state = e == OA_OK ? oa_decoding_bytes(&s[0]) : 0;
     if (e == OA_OK)
         e = plan_pass(plan, &s[0].tape, s + 1, piece, sequences);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batched decoding. A row has a slot with its self-attention state, and one with the
- * cross-attention state of its source, which rows may share unless it depends on the row's tokens,
- * too (a convolution of queries): then it goes with the self-attention state. Sources are encoded
- * one by one: results do not depend on the lengths of others. */
+ * cross-attention state of its source. Rows of one source share the latter, unless it also depends
+ * on the row's tokens (a convolution of queries): then both states are in one slot. Sources are
+ * encoded one by one: results do not depend on the lengths of others. */
 #include "model/source.h"
 
 enum oa_error oa_decoding_batch_open(struct oa_model *m, int most, struct oa_decoding_batch *out)
@@ -17,7 +17,7 @@ enum oa_error oa_decoding_batch_open(struct oa_model *m, int most, struct oa_dec
     out->row = oa_alloc(m->context, count * sizeof *out->row);
     out->self = oa_alloc(m->context, count * sizeof *out->self);
     out->cross = oa_alloc(m->context, count * sizeof *out->cross);
-    out->kept = oa_alloc(m->context, count * sizeof *out->kept);
+    out->next = oa_alloc(m->context, count * sizeof *out->next);
     out->source_length = oa_alloc(m->context, count * sizeof *out->source_length);
     OA_TRY(oa_status(m->context));
     for (int i = 0; i < most; i++)
@@ -35,7 +35,7 @@ void oa_decoding_batch_close(struct oa_decoding_batch *r)
     oa_free(r->row);
     oa_free(r->self);
     oa_free(r->cross);
-    oa_free(r->kept);
+    oa_free(r->next);
     oa_free(r->source_length);
     if (r->memory)
         r->model->device->ops->release(r->model->device, r->memory);
@@ -94,53 +94,22 @@ enum oa_error oa_decoding_batch_begin(struct oa_decoding_batch *r, int rows,
 
 /* ---- reading ---- */
 
-/* Arguments of oa_decoding_batch_read. */
-struct batch_token {
-    const int32_t *ids;
-    float *logits;
-    double *sums;
-};
-
-static enum oa_error batch_step(struct oa_decoding_batch *r, const struct batch_token *what)
-{
-    struct oa_sequences in = { .rows = r->rows, .length = 1, .ids = what->ids };
-    oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, r->row);
-    OA_TRY(oa_status(r->model->context));
-    if (!what->logits)
-        return OA_OK;
-    r->tape.invariant_rows = 1;
-    enum oa_error e =
-        oa_decoding_logits(&r->tape, r->model, hidden, 0, r->rows, what->logits, what->sums);
-    r->tape.invariant_rows = 0;
-    return e;
-}
-
-static void batch_reset_tape(struct oa_decoding_batch *r)
-{
-    oa_tape_reset(&r->tape, false, false, (struct oa_stream){ 0 });
-}
-
-static enum oa_error batch_allocate_memory(struct oa_decoding_batch *r, size_t bytes)
-{
-    struct oa_device *d = r->model->device;
-    if (bytes <= r->memory_bytes)
-        return OA_OK;
-    if (r->memory)
-        d->ops->release(d, r->memory);
-    r->memory = d->ops->allocate(d, bytes);
-    r->memory_bytes = r->memory ? bytes : 0;
-    return oa_status(r->model->context);
-}
-
 /* One by one, which bounds the memory of the tape. */
 static enum oa_error batch_encode_sources(struct oa_decoding_batch *r)
 {
     struct oa_device *d = r->model->device;
     long width = r->model->options.model_width, at = 0;
-    OA_TRY(batch_allocate_memory(r, r->source.ids.count * (size_t)width * d->numbers.act_size));
+    size_t bytes = r->source.ids.count * (size_t)width * d->numbers.act_size;
+    if (bytes > r->memory_bytes) {
+        if (r->memory)
+            d->ops->release(d, r->memory);
+        r->memory = d->ops->allocate(d, bytes);
+        r->memory_bytes = r->memory ? bytes : 0;
+    }
+    OA_TRY(oa_status(r->model->context));
     for (int i = 0; i < r->rows; at += r->source_length[i++]) {
         struct oa_memory memory;
-        batch_reset_tape(r);
+        oa_tape_reset(&r->tape, false, false, (struct oa_stream){ 0 });
         OA_TRY(oa_source_read(&r->tape, r->model, &r->source, at, r->source_length[i], &memory));
         d->ops->select_rows(d, memory.x->rows, width, memory.x->rows, NULL, memory.x->data,
                             memory.x->ld, oa_act_at(d, r->memory, at * width), width);
@@ -148,41 +117,41 @@ static enum oa_error batch_encode_sources(struct oa_decoding_batch *r)
     return oa_status(r->model->context);
 }
 
-static enum oa_error batch_first_step(struct oa_decoding_batch *r, const struct batch_token *what)
-{
-    long width = r->model->options.model_width, at = 0;
-    OA_TRY(batch_encode_sources(r));
-    batch_reset_tape(r);
-    for (int i = 0; i < r->rows; at += r->source_length[i++])
-        r->row[i].memory =
-            oa_tensor_from(&r->tape, oa_act_at(r->model->device, r->memory, at * width),
-                           r->source_length[i], width, width, false);
-    enum oa_error e = batch_step(r, what);
-    for (int i = 0; i < r->rows; i++)
-        r->row[i].memory = NULL;
-    return e;
-}
-
+/* The first step makes the cross-attention states of the sources. */
 enum oa_error oa_decoding_batch_read(struct oa_decoding_batch *r, const int32_t *ids, float *logits,
                                      double *sums)
 {
-    const struct batch_token what = { ids, logits, sums };
-    batch_reset_tape(r);
-    OA_TRY(r->model->form.encoder && r->tokens == 0 ? batch_first_step(r, &what)
-                                                    : batch_step(r, &what));
-    r->tokens++;
-    return OA_OK;
+    struct oa_sequences in = { .rows = r->rows, .length = 1, .ids = ids };
+    long width = r->model->options.model_width, at = 0;
+    bool sources = r->model->form.encoder && r->tokens == 0;
+    if (sources)
+        OA_TRY(batch_encode_sources(r));
+    oa_tape_reset(&r->tape, false, false, (struct oa_stream){ 0 });
+    for (int i = 0; sources && i < r->rows; at += r->source_length[i++])
+        r->row[i].memory =
+            oa_tensor_from(&r->tape, oa_act_at(r->model->device, r->memory, at * width),
+                           r->source_length[i], width, width, false);
+    oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, r->row);
+    for (int i = 0; i < r->rows; i++)
+        r->row[i].memory = NULL;
+    OA_TRY(oa_status(r->model->context));
+    r->tape.invariant_rows = 1;
+    enum oa_error e =
+        logits ? oa_decoding_logits(&r->tape, r->model, hidden, 0, r->rows, logits, sums) : OA_OK;
+    r->tape.invariant_rows = 0;
+    r->tokens += e == OA_OK;
+    return e;
 }
 
 /* ---- selecting rows ---- */
 
-/* A slot that none of the new rows 0 … made−1 has. */
-static int batch_free_slot(const struct oa_decoding_batch *r, int made)
+/* A slot that none of the new rows 0 … rows−1 has. */
+static int batch_free_slot(const struct oa_decoding_batch *r, int rows)
 {
     for (int slot = 0; slot < r->most; slot++) {
         bool taken = false;
-        for (int i = 0; i < made; i++)
-            taken |= r->kept[i] == slot;
+        for (int i = 0; i < rows; i++)
+            taken |= r->next[i] == slot;
         if (!taken)
             return slot;
     }
@@ -198,18 +167,18 @@ static bool batch_shares_cross(const struct oa_decoding_batch *r)
     return true;
 }
 
-/* The first continuation of a row takes its slot, further ones get copies. kept: slots of the new
+/* The first continuation of a row takes its slot, further ones get copies. next: slots of the new
  * rows; −1: not yet assigned. */
 static enum oa_error batch_assign_slots(struct oa_decoding_batch *r, const int *from, int rows)
 {
     for (int i = 0; i < rows; i++) {
-        r->kept[i] = r->self[from[i]];
+        r->next[i] = r->self[from[i]];
         for (int j = 0; j < i; j++)
             if (from[j] == from[i])
-                r->kept[i] = -1;
+                r->next[i] = -1;
     }
     for (int i = 0; i < rows; i++) {
-        if (r->kept[i] >= 0)
+        if (r->next[i] >= 0)
             continue;
         int slot = batch_free_slot(r, rows), was = r->self[from[i]];
         struct oa_stack_state source = { .self = r->slot[was].self },
@@ -220,7 +189,7 @@ static enum oa_error batch_assign_slots(struct oa_decoding_batch *r, const int *
             r->source_length[slot] = r->source_length[was];
         }
         OA_TRY(oa_stack_state_copy(&r->model->decoder, &source, &target));
-        r->kept[i] = slot;
+        r->next[i] = slot;
     }
     return OA_OK;
 }
@@ -234,11 +203,11 @@ enum oa_error oa_decoding_batch_choose(struct oa_decoding_batch *r, const int *f
                            from[i], r->rows);
     OA_TRY(batch_assign_slots(r, from, rows));
     for (int i = 0; i < rows; i++)
-        r->self[i] = r->kept[i];
+        r->self[i] = r->next[i];
     for (int i = 0; i < rows; i++)
-        r->kept[i] = batch_shares_cross(r) ? r->cross[from[i]] : r->self[i];
+        r->next[i] = batch_shares_cross(r) ? r->cross[from[i]] : r->self[i];
     for (int i = 0; i < rows; i++)
-        r->cross[i] = r->kept[i];
+        r->cross[i] = r->next[i];
     r->rows = rows;
     batch_set_views(r);
     return OA_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Independent decodings of one model side by side: each has its own length, state and end. A step
- * is one product over all their tokens in each linear map (oa_model_hidden_rows), and logits are
- * made of those tokens alone that have a reader. */
+ * Independent decodings of one model in one pass: each has its own length, state and end. A step is
+ * one product over all their tokens in each linear map (oa_model_hidden_rows); logits are computed
+ * only for the tokens where they are wanted. */
 #include "model/model.h"
 
 enum { ROWS = 64 }; /* of logits at a time: bounds memory with large vocabularies */
@@ -12,23 +12,22 @@ struct wanted_token {
     long token;
 };
 
-static bool is_wanted(const struct oa_decoding_piece *p, long token)
-{
-    const struct oa_logits_visitor *v = p->visitor;
-    return (p->logits && token == p->count - 1) || (v && p->decoding->tokens + token >= v->first);
-}
-
-/* index [count]: their rows in the pass. */
+/* The tokens whose logits are wanted; index [count]: their rows in the pass. */
 static long find_wanted(const struct oa_decoding_piece *piece, int pieces, int32_t *index,
                         struct wanted_token *wanted)
 {
     long count = 0, row = 0;
-    for (int i = 0; i < pieces; i++)
-        for (long token = 0; token < piece[i].count; token++, row++)
-            if (is_wanted(&piece[i], token)) {
-                wanted[count] = (struct wanted_token){ &piece[i], token };
-                index[count++] = (int32_t)row;
-            }
+    for (int i = 0; i < pieces; i++) {
+        const struct oa_decoding_piece *p = &piece[i];
+        for (long token = 0; token < p->count; token++, row++) {
+            bool last = p->logits && token == p->count - 1,
+                 visited = p->visitor && p->decoding->tokens + token >= p->visitor->first;
+            if (!last && !visited)
+                continue;
+            wanted[count] = (struct wanted_token){ p, token };
+            index[count++] = (int32_t)row;
+        }
+    }
     return count;
 }
 

@@ -137,17 +137,16 @@ static enum oa_error form_check_source(oa_context *c, const struct oa_model_form
                                        const struct oa_options *o)
 {
     static const char both[] = "an encoder-decoder";
-    if (o->model_encoder_layers)
-        return form_refuse_number(c, f, "model.encoder_layers", (double)o->model_encoder_layers,
-                                  both);
-    if (o->model_encoder_heads)
-        return form_refuse_number(c, f, "model.encoder_heads", (double)o->model_encoder_heads,
-                                  both);
-    if (o->model_encoder_ffn)
-        return form_refuse_number(c, f, "model.encoder_ffn", (double)o->model_encoder_ffn, both);
-    if (o->model_source_context)
-        return form_refuse_number(c, f, "model.source_context", (double)o->model_source_context,
-                                  both);
+    const struct {
+        const char *option;
+        long value;
+    } number[] = { { "model.encoder_layers", o->model_encoder_layers },
+                   { "model.encoder_heads", o->model_encoder_heads },
+                   { "model.encoder_ffn", o->model_encoder_ffn },
+                   { "model.source_context", o->model_source_context } };
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (number[i].value)
+            return form_refuse_number(c, f, number[i].option, (double)number[i].value, both);
     if (strcmp(o->model_begin_token, "<s>") != 0)
         return form_refuse_option(c, f, "model.begin_token", o->model_begin_token, both);
     if (strcmp(o->model_end_token, "</s>") != 0)
@@ -175,7 +174,7 @@ static enum oa_error form_check_pool(oa_context *c, const struct oa_model_form *
     return OA_OK;
 }
 
-/* Of models of one stack, an encoder. */
+/* Options that only an encoder without a decoder has. */
 static enum oa_error form_check_encoder(oa_context *c, const struct oa_model_form *f,
                                         const struct oa_options *o)
 {

@@ -14,7 +14,7 @@ struct embedded_stack {
     struct oa_parameter *embedding, *segment, *patch;
 };
 
-/* Linear embedding of image patches, added to that of their id; NULL without. */
+/* Linear embedding of image patches, added to the embedding of their id; NULL without patches. */
 static oa_tensor *embed_patches(oa_tape *t, const struct embedded_stack *s,
                                 const struct oa_sequences *in)
 {
@@ -36,7 +36,7 @@ static oa_tensor *embed_patches(oa_tape *t, const struct embedded_stack *s,
     return oa_linear(t, x, s->patch, NULL);
 }
 
-static const int32_t *no_segments(oa_tape *t, long tokens)
+static const int32_t *zero_segments(oa_tape *t, long tokens)
 {
     int32_t *out = oa_tape_take_host(t, (size_t)tokens * sizeof *out);
     if (out)
@@ -52,7 +52,7 @@ static long count_input_tokens(const struct oa_sequences *in, const struct oa_st
     return rows ? sum : in->rows * in->length;
 }
 
-/* Tokens of a decoding batch have the positions at which their sequences end. */
+/* The tokens of a decoding batch, at the positions where their sequences end. */
 static oa_tensor *embed_at_ends(oa_tape *t, const struct oa_sequences *in, const int32_t *segments,
                                 const struct oa_embedding_tables *tables,
                                 const struct oa_stack_state *state)
@@ -72,7 +72,7 @@ static oa_tensor *embed_at_ends(oa_tape *t, const struct oa_sequences *in, const
     return all;
 }
 
-/* A token each, at the same position. */
+/* Whether each row has one token, and all of them the same position. */
 static bool ends_are_one(const struct oa_stack_state *state, long rows)
 {
     for (long b = 0; b < rows; b++)
@@ -92,7 +92,7 @@ static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
          tokens = count_input_tokens(in, batched ? state : NULL);
     const int32_t *segments = !s->segment                              ? NULL
                               : in->segments && s->segment->dim[0] > 1 ? in->segments
-                                                                       : no_segments(t, tokens);
+                                                                       : zero_segments(t, tokens);
     oa_tape_at(t, NULL, "embedding", -1);
     struct oa_embedding_tables tables = { s->embedding, p->table, s->segment,
                                           oa_embedding_factor(o), embed_patches(t, s, in) };
@@ -159,16 +159,6 @@ static enum oa_error batch_check_lengths(oa_context *c, const char *what, const 
     return OA_OK;
 }
 
-static enum oa_error batch_check_labels(const struct oa_model *m, const struct oa_batch *b)
-{
-    for (long i = 0; m->form.output == OA_OUTPUT_CLASSES && b->label && i < b->rows; i++)
-        if (b->label[i] < OA_IGNORED || b->label[i] >= m->form.classes)
-            return oa_fail(m->context, OA_SHAPE,
-                           "row %ld of a batch has class %ld; the model has classes 0 to %ld",
-                           i + 1, (long)b->label[i], m->form.classes - 1);
-    return OA_OK;
-}
-
 /* On the plan device data pointers may be NULL. */
 static enum oa_error batch_check(const struct oa_model *m, const struct oa_batch *b)
 {
@@ -183,10 +173,15 @@ static enum oa_error batch_check(const struct oa_model *m, const struct oa_batch
     if (m->form.patch && !b->pixels && !m->device->dry)
         return oa_fail(m->context, OA_INTERNAL,
                        "the model reads image patches, but the batch has no pixels");
-    return batch_check_labels(m, b);
+    for (long i = 0; m->form.output == OA_OUTPUT_CLASSES && b->label && i < b->rows; i++)
+        if (b->label[i] < OA_IGNORED || b->label[i] >= m->form.classes)
+            return oa_fail(m->context, OA_SHAPE,
+                           "row %ld of a batch has class %ld; the model has classes 0 to %ld",
+                           i + 1, (long)b->label[i], m->form.classes - 1);
+    return OA_OK;
 }
 
-/* For the plan device, where all rows count as full. */
+/* For the plan device: all rows are full. */
 static const int32_t *planned_lengths(oa_tape *t, long rows, long length)
 {
     int32_t *lengths = oa_tape_take_host(t, (size_t)rows * sizeof *lengths);
@@ -265,20 +260,29 @@ static oa_tensor *forward_pooled(oa_tape *t, const struct oa_model *m, oa_tensor
 
 /* ---- loss ---- */
 
-/* The rows with a target, and their targets; few with masked tokens or padding. NULL: none. */
+/* The rows with a target, and their targets; NULL: none. */
 static oa_tensor *select_target_rows(oa_tape *t, oa_tensor *hidden, const int32_t *all,
                                      const int32_t **targets)
 {
     size_t bytes = (size_t)hidden->rows * sizeof(int32_t);
-    int32_t *index = oa_tape_take_host(t, bytes), *kept = oa_tape_take_host(t, bytes);
+    int32_t *index = oa_tape_take_host(t, bytes), *chosen = oa_tape_take_host(t, bytes);
     long count = 0;
-    for (int32_t i = 0; index && kept && i < hidden->rows; i++)
+    for (int32_t i = 0; index && chosen && i < hidden->rows; i++)
         if (all[i] >= 0) {
             index[count] = i;
-            kept[count++] = all[i];
+            chosen[count++] = all[i];
         }
-    *targets = kept;
+    *targets = chosen;
     return count ? oa_choose_rows(t, hidden, index, count) : NULL;
+}
+
+/* The same of a batch; the plan device has no targets, only their number. */
+static oa_tensor *select_loss_rows(oa_tape *t, oa_tensor *hidden, const struct oa_batch *b,
+                                   const int32_t **targets)
+{
+    if (b->target)
+        return select_target_rows(t, hidden, b->target, targets);
+    return oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
 }
 
 oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
@@ -300,18 +304,13 @@ static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa
     if (targets->soft && few) {
         const int32_t *same;
         soft = *targets->soft;
-        soft.x = b->target ? select_target_rows(t, soft.x, b->target, &same)
-                           : oa_choose_rows(t, soft.x, NULL,
-                                            b->planned_targets ? b->planned_targets : hidden->rows);
+        soft.x = select_loss_rows(t, soft.x, b, &same);
         if (!soft.x)
             return 0;
         targets->soft = &soft;
     }
-    if (few && b->target)
-        hidden = select_target_rows(t, hidden, b->target, &targets->id);
-    else if (few) /* the plan device */
-        hidden =
-            oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
+    if (few) /* masked tokens or padding: logits of few rows are needed */
+        hidden = select_loss_rows(t, hidden, b, &targets->id);
     hidden = oa_model_head(t, m, hidden);
     oa_tape_at(t, NULL, "the output layer", -1);
     return oa_linear_loss_op(t, hidden, m->output, m->output_bias, targets);
@@ -351,19 +350,6 @@ double oa_model_taught_loss(oa_tape *t, struct oa_model *m, const struct oa_batc
 
 /* ---- losses of the rows of a batch ---- */
 
-/* Of the positions only those with a target have a loss in `losses` where the model has an encoder
- * or targets are chosen, otherwise all. */
-static void sum_token_losses(const struct oa_model *m, const struct oa_batch *b,
-                             const double *losses, struct oa_row_loss *out)
-{
-    for (long i = 0, at = 0; i < (long)b->rows * b->length; i++) {
-        bool target = b->target[i] >= 0;
-        out[i / b->length].sum += target ? losses[at] : 0;
-        out[i / b->length].targets += target;
-        at += target || !(m->form.encoder || b->chosen);
-    }
-}
-
 double oa_model_row_losses(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                            struct oa_row_loss *out)
 {
@@ -374,10 +360,18 @@ double oa_model_row_losses(oa_tape *t, struct oa_model *m, const struct oa_batch
         return 0;
     memset(out, 0, (size_t)batch->rows * sizeof *out);
     double sum = forward_loss(t, m, batch, &targets);
-    if (oa_status(m->context) == OA_OK && m->form.output == OA_OUTPUT_TOKENS)
-        sum_token_losses(m, batch, targets.losses, out);
     for (int i = 0; i < batch->rows && m->form.output != OA_OUTPUT_TOKENS; i++)
         out[i] = (struct oa_row_loss){ targets.losses[i], !batch->label || batch->label[i] >= 0 };
+    if (oa_status(m->context) != OA_OK || m->form.output != OA_OUTPUT_TOKENS)
+        return sum;
+    /* `losses` has every position, or only those with a target: see forward_token_loss. */
+    bool few = m->form.encoder || batch->chosen;
+    for (long i = 0, at = 0; i < (long)batch->rows * length; i++) {
+        bool target = batch->target[i] >= 0;
+        out[i / length].sum += target ? targets.losses[at] : 0;
+        out[i / length].targets += target;
+        at += target || !few;
+    }
     return sum;
 }
 

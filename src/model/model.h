@@ -111,8 +111,8 @@ enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options
 /* The same without values: parameter names and shapes. */
 enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options,
                                 const struct oa_model_form *form, struct oa_model **out);
-/* Before it is allocated: adds the adapters of train.lora (adapters.c), and holds what train.only
- * does not name (train_only.c). */
+/* Before it is allocated: adds the adapters of train.lora (adapters.c), and excludes from training
+ * the parameters that train.only does not name (train_only.c). */
 enum oa_error oa_model_hold_others(struct oa_model *m);
 enum oa_error oa_model_add_adapters(struct oa_model *m);
 /* Puts all adapters into their matrices; the model is then used, not trained. */
@@ -173,8 +173,7 @@ double oa_model_taught_loss(oa_tape *t, struct oa_model *m, const struct oa_batc
                             double scale, const struct oa_soft_targets *soft);
 /* Hidden states of all positions of a batch; NULL after a failure. */
 oa_tensor *oa_model_batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_batch *b);
-/* The same of an evaluation, bit for bit, and what each row of the batch adds to it: out
- * [batch->rows]. */
+/* oa_model_loss in an evaluation, bit for bit, and the share of each row: out [batch->rows]. */
 struct oa_row_loss {
     double sum, targets; /* targets: how many it is the sum over */
 };
@@ -194,8 +193,8 @@ enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
 /* ---- scoring (scoring.c) ---- */
 
 /* Logits of tokens, real [rows, vocabulary], or classifier outputs, real [rows, classes or 1], of
- * `rows` hidden states from `first` on, behind oa_model_head; in the tape's memory. NULL after a
- * failure. */
+ * `rows` outputs of oa_model_head from row `first` on; in the tape's memory. NULL after a failure.
+ */
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                             long first, long rows);
 /* hit [number of targets in the batch], in their order: 1 where the target is the most likely token
@@ -255,8 +254,8 @@ enum oa_error oa_model_check_decoding(const struct oa_model *m);
 /* Close also after an error. */
 enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out);
 void oa_decoding_close(struct oa_decoding *r);
-/* Its calls use this tape, which several decodings of a device may have: the activations of a chunk
- * take more memory than short states. It must outlive them. */
+/* Its calls use this tape, which several decodings of a device may share, since the activations of
+ * a chunk take more memory than short states. The tape must outlive them. */
 void oa_decoding_share_tape(struct oa_decoding *r, oa_tape *t);
 /* Removes all tokens; keeps the source and allocated memory. */
 void oa_decoding_reset(struct oa_decoding *r);
@@ -309,11 +308,11 @@ struct oa_decoding_batch {
     int most, rows;                    /* capacity; number of rows */
     long tokens;                       /* of each row */
     struct oa_stack_state *slot, *row; /* [most] owned states; the rows' views of them */
-    int *self, *cross,
-        *kept; /* [most] slots of each row's self- and cross-attention states; scratch */
-    struct oa_source source; /* of all rows, concatenated */
-    long *source_length;     /* [most] */
-    void *memory;            /* act, device: encoder output of all sources, concatenated */
+    int *self, *cross;                 /* [most] slots of each row's two attention states */
+    int *next;                         /* [most] scratch */
+    struct oa_source source;           /* of all rows, concatenated */
+    long *source_length;               /* [most] */
+    void *memory; /* act, device: encoder output of all sources, concatenated */
     size_t memory_bytes;
     oa_tape tape;
 };

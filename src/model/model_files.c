@@ -72,15 +72,6 @@ static enum oa_error save_add_matrix(struct model_saving *s, const struct oa_par
     return oa_status(m->context);
 }
 
-/* Without its adapter, which is in the values. */
-static enum oa_error save_merge(struct model_saving *s, const struct oa_parameter *p,
-                                struct oa_array *a)
-{
-    void *out = s->made[s->count] = oa_alloc(s->m->context, a->bytes);
-    a->data = out;
-    return out ? oa_model_merge_adapter(s->m, p, out) : OA_NO_MEMORY;
-}
-
 static enum oa_error save_add_tensor(struct model_saving *s, const struct oa_parameter *p)
 {
     enum oa_type type = s->m->device->numbers.real;
@@ -99,21 +90,12 @@ static enum oa_error save_add_tensor(struct model_saving *s, const struct oa_par
         OA_TRY(save_add_matrix(s, p, a));
     if (p->bits)
         OA_TRY(save_add_integers(s, p, a));
-    if (p->adapter.in)
-        OA_TRY(save_merge(s, p, a));
-    s->count++;
-    return OA_OK;
-}
-
-static enum oa_error save_add_tensors(struct model_saving *s, bool frozen)
-{
-    for (int i = 0; i < s->m->store.count; i++) {
-        const struct oa_parameter *p = s->m->store.parameter[i];
-        if (p->merged)
-            continue;
-        if (p->trainable || frozen || p->kept || p->moving || s->m->options.train_init[0])
-            OA_TRY(save_add_tensor(s, p));
+    if (p->adapter.in) {
+        void *sum = s->made[s->count] = oa_alloc(s->m->context, a->bytes);
+        OA_TRY(sum ? oa_model_merge_adapter(s->m, p, sum) : OA_NO_MEMORY);
+        a->data = sum;
     }
+    s->count++;
     return OA_OK;
 }
 
@@ -173,18 +155,6 @@ static enum oa_error save_write(const struct model_saving *s, const struct oa_to
     return e;
 }
 
-static void save_free(struct model_saving *s, int most)
-{
-    for (int i = 0; s->made && i < most; i++)
-        oa_free(s->made[i]);
-    for (int i = 0; s->view && i < most; i++)
-        oa_view_close(&s->view[i]);
-    oa_free(s->array);
-    oa_free(s->name);
-    oa_free(s->made);
-    oa_free(s->view);
-}
-
 enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer *tokenizer,
                             const char *path, bool frozen)
 {
@@ -195,11 +165,22 @@ enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer 
                               .made = oa_alloc(m->context, most * sizeof *s.made),
                               .view = oa_alloc(m->context, most * sizeof *s.view) };
     enum oa_error e = oa_status(m->context);
-    if (e == OA_OK)
-        e = save_add_tensors(&s, frozen);
+    for (int i = 0; e == OA_OK && i < m->store.count; i++) {
+        const struct oa_parameter *p = m->store.parameter[i];
+        bool saved = p->trainable || frozen || p->kept || p->moving || m->options.train_init[0];
+        if (saved && !p->merged)
+            e = save_add_tensor(&s, p);
+    }
     if (e == OA_OK)
         e = save_write(&s, tokenizer, path);
-    save_free(&s, m->store.count);
+    for (size_t i = 0; s.made && i < most; i++)
+        oa_free(s.made[i]);
+    for (size_t i = 0; s.view && i < most; i++)
+        oa_view_close(&s.view[i]);
+    oa_free(s.array);
+    oa_free(s.name);
+    oa_free(s.made);
+    oa_free(s.view);
     return e;
 }
 
@@ -239,27 +220,24 @@ static enum oa_error stored_check_shape(const struct oa_model *m, const char *pa
     return OA_OK;
 }
 
-static bool stored_is_known(const struct oa_model *m, const char *tensor)
-{
-    char name[NAME];
-    for (int i = 0; i < m->store.count; i++) {
-        stored_name(m->store.parameter[i], name);
-        if (strcmp(name, tensor) == 0)
-            return true;
-    }
-    return false;
-}
-
 static enum oa_error stored_check_shapes(const struct oa_model *m, const char *path,
                                          const struct oa_tensors *f)
 {
     for (int i = 0; i < m->store.count; i++)
         OA_TRY(stored_check_shape(m, path, stored_array(f, m->store.parameter[i]),
                                   m->store.parameter[i]));
-    for (int i = 0; i < oa_tensors_count(f); i++)
-        if (!stored_is_known(m, oa_tensors_at(f, i)->name))
+    for (int i = 0; i < oa_tensors_count(f); i++) {
+        const char *tensor = oa_tensors_at(f, i)->name;
+        char name[NAME];
+        bool known = false;
+        for (int k = 0; k < m->store.count && !known; k++) {
+            stored_name(m->store.parameter[k], name);
+            known = strcmp(name, tensor) == 0;
+        }
+        if (!known)
             return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is not part of this model", path,
-                           oa_tensors_at(f, i)->name);
+                           tensor);
+    }
     return OA_OK;
 }
 
@@ -354,22 +332,6 @@ static enum oa_error model_check_metadata(oa_context *c, const char *path,
     return OA_OK;
 }
 
-/* Shapes are checked before allocating memory by the numbers of config.json. */
-static enum oa_error load_model(struct oa_device *d, const struct oa_tensors *f, const char *path,
-                                const struct oa_options *o, const struct oa_model_form *form,
-                                struct oa_model **out)
-{
-    OA_TRY(oa_model_describe(d, o, form, out));
-    enum oa_error e = stored_check_shapes(*out, path, f);
-    if (e == OA_OK)
-        e = load_values(*out, path, f);
-    if (e != OA_OK) {
-        oa_model_close(*out);
-        *out = NULL;
-    }
-    return e;
-}
-
 enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const struct oa_options *o,
                                   const struct oa_model_form *form,
                                   const struct oa_tokenizer *tokenizer, struct oa_model **out)
@@ -379,7 +341,15 @@ enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const s
     OA_TRY(oa_tensors_open(d->context, path, &f));
     enum oa_error e = model_check_metadata(d->context, path, f, o, form, tokenizer);
     if (e == OA_OK)
-        e = load_model(d, f, path, o, form, out);
+        e = oa_model_describe(d, o, form, out);
+    if (e == OA_OK) /* before memory is allocated by the numbers of config.json */
+        e = stored_check_shapes(*out, path, f);
+    if (e == OA_OK)
+        e = load_values(*out, path, f);
+    if (e != OA_OK) {
+        oa_model_close(*out);
+        *out = NULL;
+    }
     oa_tensors_close(f);
     return e;
 }

@@ -60,7 +60,7 @@ static enum oa_error pretrained_read_config(oa_context *c, const struct oa_pretr
     return oa_config_load(c, s->config, o, form);
 }
 
-/* Class names are checked as part of the model's identity, and not kept in the form. */
+/* Class names are checked as part of the model's identity; the form does not contain them. */
 enum oa_error oa_pretrained_open(struct oa_device *d, const struct oa_pretrained *s,
                                  const struct oa_tokenizer *tokenizer, struct oa_model **out)
 {

@@ -106,7 +106,7 @@ static bool same_initialisation(const struct oa_parameter *a, const struct oa_pa
            strcmp(a->source ? a->source : "", b->source ? b->source : "") == 0;
 }
 
-/* What has a row a token by token; learned positions up to the shorter length. */
+/* Parameters with a row for each token, by tokens; learned positions up to the shorter length. */
 static enum oa_fit transfer_fit_rows(const struct oa_transfer *t, struct oa_fitting *f)
 {
     const struct oa_parameter *a = f->from, *b = f->to;

@@ -148,7 +148,7 @@ static void fit_by_head(struct oa_fitting *f)
     f->fit = whole && one->dim[0] == f->to->dim[0] ? OA_FIT_ALL : OA_FIT_HEADS;
 }
 
-/* A frozen one is never taken by head; where no name matched, this tells why. */
+/* Frozen parameters are not taken by head: where no name matched, records the reason. */
 static void explain_frozen(struct oa_fitting *f)
 {
     const struct oa_group *there = source_group(f, f->group->first_head);
@@ -178,20 +178,16 @@ static void match_group_heads(struct oa_transfer *t, const struct oa_layer *ther
     }
 }
 
-/* The group there that has all heads of g, or NULL. */
-static const struct oa_group *group_of_all(const struct oa_layer *there, const struct oa_group *g)
-{
-    const struct oa_group *one = group_of_head(there, g->first_head);
-    return one && one == group_of_head(there, g->first_head + g->shape.heads - 1) ? one : NULL;
-}
-
+/* Other learned parameters, where one group there has all heads of g. */
 static void match_group_others(struct oa_transfer *t, const struct oa_layer *there,
                                const struct oa_group *g)
 {
-    const struct oa_group *from = group_of_all(there, g);
+    const struct oa_group *from = group_of_head(there, g->first_head);
     size_t prefix = strlen(g->prefix);
     char name[320];
-    for (int i = 0; from && i < t->count; i++) {
+    if (!from || from != group_of_head(there, g->first_head + g->shape.heads - 1))
+        return;
+    for (int i = 0; i < t->count; i++) {
         struct oa_fitting *f = &t->item[i];
         if (f->group || f->from || !oa_parameter_is_learned(f->to) ||
             strncmp(f->to->name, g->prefix, prefix) != 0)
