@@ -26,24 +26,18 @@ bool oa_keys_hold(const struct oa_key_sets *k, bool causal, long i, long j)
 
 /* ---- rectangles ---- */
 
-/* First summary column from j on. */
-static long next_summary(const struct oa_key_sets *k, long j)
-{
-    long first = k->stride - summary_of(k), place = j % k->stride;
-    return place >= first ? j : j - place + first;
-}
-
 /* Pairs with j ≤ i. A rectangle with some i = j meets every set except perhaps the summary columns;
  * one entirely before the diagonal has its nearest pair at i0, j1 − 1. */
 static bool past_meets(const struct oa_key_sets *k, long i0, long i1, long j0, long j1)
 {
     long l = k->stride, nearest = oa_max(0, i0 - (j1 - 1)), farthest = i1 - 1 - j0;
+    long first = l - summary_of(k), summary = oa_max(j0, j0 - j0 % l + first); /* from j0 on */
     if (farthest < 0)
         return false;
     return (k->sets & OA_KEYS_BAND && nearest < l) ||
            (k->sets & OA_KEYS_STRIDED && farthest / l * l >= nearest) ||
            (k->sets & OA_KEYS_CELL && (nearest == 0 || i0 / l == (j1 - 1) / l)) ||
-           (k->sets & OA_KEYS_SUMMARY && next_summary(k, j0) <= oa_min(j1, i1) - 1);
+           (k->sets & OA_KEYS_SUMMARY && summary <= oa_min(j1, i1) - 1);
 }
 
 bool oa_keys_meet(const struct oa_key_sets *k, bool causal, long i0, long i1, long j0, long j1)

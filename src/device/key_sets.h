@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Key sets in closed form: does a pair of positions, or any pair of a rectangle of them, belong to
- * the set? What a support needs to skip tiles and a block layout needs to pool, without a list of
- * pairs.
+ * Key sets in closed form: whether a pair of positions, or any pair of a rectangle, belongs to the
+ * set. Supports skip tiles and block layouts are pooled by it, without a list of pairs.
  *
- * A set is given by its pairs j ≤ i, the past; `causal` asks for these alone, otherwise the set is
- * made symmetric. */
+ * A set is given by its pairs j ≤ i, the past; without `causal` it is made symmetric. */
 #ifndef ORTHANT_DEVICE_KEY_SETS_H
 #define ORTHANT_DEVICE_KEY_SETS_H
 
@@ -21,11 +19,10 @@ struct oa_key_sets {
 };
 
 bool oa_keys_hold(const struct oa_key_sets *k, bool causal, long i, long j);
-/* Is there a pair with i0 ≤ i < i1, j0 ≤ j < j1? Exact; the rectangle has at least one position on
- * each side. */
+/* Whether a pair has i0 ≤ i < i1 and j0 ≤ j < j1. Exact; neither range is empty. */
 bool oa_keys_meet(const struct oa_key_sets *k, bool causal, long i0, long i1, long j0, long j1);
-/* Pairs of n positions. At most one set of {BAND, CELL} with one of {STRIDED, SUMMARY}, as T1 and
- * T2 unite them. */
+/* Number of pairs of n positions, for at most one of {BAND, CELL} with one of {STRIDED, SUMMARY}.
+ */
 double oa_keys_count(const struct oa_key_sets *k, bool causal, long n);
 
 #endif

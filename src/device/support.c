@@ -33,7 +33,7 @@ bool oa_support_visible(const struct oa_support *s, const struct oa_attention_sh
     return j >= low && j < high;
 }
 
-/* Keys that query i sees, counted. */
+/* Number of keys visible to query i. */
 static long keys_seen(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                       long i)
 {
@@ -58,11 +58,11 @@ static double pairs_until(const struct oa_support *s, const struct oa_attention_
     return n > 0 ? oa_support_functions_of(s)->pairs(s, &whole, head) : 0;
 }
 
-/* Queries after others, as in decoding: a single one is counted by itself. For several the pairs
- * with keys after the summaries are a difference: those of the sequence with these queries minus
- * those without. */
-static double pairs_behind(const struct oa_support *s, const struct oa_attention_shape *a,
-                           long head)
+/* Queries after others, as in decoding. A single one is counted by itself; for several, pairs with
+ * keys after the summaries are the difference between the sequence with and without these queries.
+ */
+static double pairs_with_past(const struct oa_support *s, const struct oa_attention_shape *a,
+                              long head)
 {
     const struct oa_support_functions *f = oa_support_functions_of(s);
     long past = a->first - a->summaries;
@@ -82,6 +82,6 @@ double oa_support_pairs(const struct oa_support *s, const struct oa_attention_sh
     const struct oa_support_functions *f = oa_support_functions_of(s);
     double n = (double)a->queries, past = (double)a->first;
     if (f)
-        return a->first > 0 ? pairs_behind(s, a, head) : f->pairs(s, a, head);
+        return a->first > 0 ? pairs_with_past(s, a, head) : f->pairs(s, a, head);
     return a->causal ? n * (n + 1) / 2 + n * past : n * (double)a->keys;
 }

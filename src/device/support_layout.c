@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Supports made of blocks: query i sees key j when the block (⌊i/b⌋, ⌊j/b⌋) of the head is on.
- * Which blocks are on says a layout [H, P, Q] of 0 and 1 or, pooled, a key set over N tokens: a
- * block is on if any pair in it is (key_sets.h knows that without looking at the pairs). Causality
- * is the engine's, so a pooled set is taken on both sides. */
+ * Blocks are given by a layout [H, P, Q] of 0 and 1 or, pooled, by a key set over N tokens: a block
+ * is on if any pair in it is in the set (oa_keys_meet). The engine masks the future, so a pooled
+ * set is symmetric. */
 #include "device/key_sets.h"
 #include "device/support_functions.h"
 
@@ -41,7 +41,7 @@ static void layout_range(const struct oa_support *s, const struct oa_attention_s
     *high = oa_min((last / b + 1) * b, a->keys);
 }
 
-/* Are all blocks that the tile touches on (or all off)? */
+/* Whether all blocks that the tile touches are on (or all off). */
 static bool all_blocks(const struct oa_support *s, long head, long i0, long i1, long j0, long j1,
                        bool on)
 {
@@ -127,8 +127,8 @@ static double blocks_on_before(struct blocks_before *c, long p)
     return (double)(c->summaries + p - cell);
 }
 
-/* Of a pooled set, which is symmetric, over n positions: rows of blocks times what they see before
- * them. */
+/* Pairs of a pooled set over n positions, by rows of blocks: those before the diagonal block, twice
+ * without causality since the set is symmetric, and that block. */
 static double pooled_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long n)
 {
     long b = s->parameter[BLOCK];

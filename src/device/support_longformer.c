@@ -31,7 +31,7 @@ static bool longformer_empty(const struct oa_support *s, const struct oa_attenti
            (j1 - 1 < oa_max(i0, g) - oa_window_back(s, a) || j0 > i1 - 1 + oa_window_ahead(s, a));
 }
 
-/* Causality is the engine's: the keys ahead do not spoil a tile. */
+/* The engine masks the future: keys ahead do not make a tile partial. */
 static bool longformer_full(const struct oa_support *s, const struct oa_attention_shape *a,
                             long head, long i0, long i1, long j0, long j1)
 {

@@ -4,18 +4,17 @@
  *
  * As disjoint pieces, with l the stride:
  *
- *              strided                                      fixed
- *     near     BAND                                         CELL
- *     before   row i and j < i, same residue modulo l       row i and the summary columns of
- * earlier cells after    row i and j > i, same residue modulo l       the rows of summary columns
- * and all later cells
+ *     piece    strided                            fixed
+ *     near     BAND                               CELL
+ *     before   j < i, same residue modulo l       summary columns j of earlier cells
+ *     after    j > i, same residue modulo l       summary columns i, all j of later cells
  *
- * `after` only without causality. In split heads without a near set, near has the pairs of the far
- * set in that range.
+ * `after` only without causality. In split heads without a near set, the near piece has the pairs
+ * of the far set in its range.
  *
- * While decoding, fixed keeps the summary columns of earlier cells before the cells that are whole,
- * so positions count from the first key after them (`summaries` of the shape; 0 for a sequence with
- * itself, and so in the pieces). */
+ * While decoding, the state of fixed has the summary columns of earlier cells before the keys of
+ * whole cells, so positions count from the first key after the summaries (`summaries` of the shape;
+ * 0 for whole sequences, and so in the pieces). */
 #include "device/key_sets.h"
 #include "device/support_functions.h"
 
@@ -33,8 +32,7 @@ static struct oa_key_sets sets_of(const struct oa_support *s, long head)
     return k;
 }
 
-/* Far sets reach over the whole sequence; near ones a stride to each side, or to the borders of
- * cells. */
+/* Far sets span the whole sequence; near ones a stride to each side, or the cell. */
 static void key_sets_range(const struct oa_support *s, const struct oa_attention_shape *a,
                            long head, long i0, long i1, long *low, long *high)
 {
@@ -171,8 +169,7 @@ static bool key_sets_piece(const struct oa_support *s, const struct oa_attention
     long l = s->parameter[STRIDE], c = s->parameter[SUMMARY],
          full = oa_min(l, oa_max(1, a->queries));
     const struct oa_row_order all = { 1, 1, 0, 1 }, summary = { 1, l, l - c, c },
-                              classes = { full, full, 0,
-                                          1 }; /* without those that no row falls into */
+                              classes = { full, full, 0, 1 }; /* only those that have rows */
     *out = (struct oa_piece){ .queries = all, .keys = all, .support = *s };
     out->support.form = OA_SUPPORT_NEAR;
     if (number > 0 && !fixed) {

@@ -90,8 +90,8 @@ void oa_gpu_zero(struct oa_device *d, size_t bytes, void *x)
     oa_gpu_fill(d, bytes, 0, x);
 }
 
-/* Blocks are kept; what is taken is at the end of the first with room for it. A mark is the sum of
- * what is used: blocks are filled one after the other. */
+/* Scratch memory is a list of blocks, filled one after the other and freed when the device is
+ * closed. A mark is the number of bytes in use. */
 size_t oa_gpu_mark(struct oa_device *d)
 {
     size_t used = 0;
@@ -123,7 +123,7 @@ static struct oa_gpu_block *add_scratch_block(struct oa_device *d, struct oa_gpu
     return *link = b;
 }
 
-/* A block that is passed over counts as full, so that marks stay sums. */
+/* A block without enough room counts as full, so that a mark determines the bytes of each block. */
 void *oa_gpu_take(struct oa_device *d, size_t bytes)
 {
     struct oa_gpu_block **link = &oa_gpu_of(d)->scratch;

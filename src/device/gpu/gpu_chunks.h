@@ -24,7 +24,7 @@ struct oa_chunk_matrix {
 enum { OA_CHUNK_THROUGH = 1, OA_CHUNK_BELOW = 2 }; /* masks: j ≤ i, j < i */
 
 /* Of each chunk C [m, n] = last_factor_i e^{column_exponent_j − row_exponent_i} (factor_i scale
- * (A B + outer_row_i outer_column_j) + own_a own_b), zeros where the mask says so; without
+ * (A B + outer_row_i outer_column_j) + own_a own_b), zeros where it is masked; without
  * exponents, factors … these are 1, and the outer product is 0. Those of rows are real [pairs,
  * chunks, CHUNK], outer_column has the strides of b. */
 struct oa_chunk_product {

@@ -2,7 +2,7 @@
  * The GPU device's driver in CUDA. Three libraries are loaded when a device is opened: the card's
  * driver (libcuda), the compiler of kernels at run time (libnvrtc) and, if it is there, cuBLAS for
  * matrix products. Every device has a stream of its own in the card's primary context, so that
- * several runs share the card. Compiled programs are kept in a folder (program_cache.h).
+ * several runs share the card. Compiled programs are cached in a folder (program_cache.h).
  *
  * The declarations below are those of NVIDIA's headers (CUDA 12 and 13), which the
  * build then does not need. */
@@ -319,7 +319,7 @@ static void cuda_fill(void *state, oa_context *c, size_t bytes, int byte, void *
 
 /* ---- kernels ---- */
 
-static char *joined(oa_context *c, int parts, const char *const *text)
+static char *join_texts(oa_context *c, int parts, const char *const *text)
 {
     extern const char oa_cuda_language_cl[];
     size_t bytes = strlen(oa_cuda_language_cl) + 1;
@@ -367,7 +367,7 @@ static char *compile_cubin(oa_context *c, const struct cuda *cuda, const char *n
     return code;
 }
 
-/* Compiled before, or now. */
+/* From the cache, or compiled now. */
 static char *cubin_of(oa_context *c, const struct cuda *cuda, const char *name, const char *text)
 {
     char key[OA_PROGRAM_KEY];
@@ -386,7 +386,7 @@ static void *cuda_compile(void *state, oa_context *c, const char *name, int part
                           const char *const *text)
 {
     struct cuda *cuda = current(state);
-    char *all = joined(c, parts, text), *code = all ? cubin_of(c, cuda, name, all) : NULL;
+    char *all = join_texts(c, parts, text), *code = all ? cubin_of(c, cuda, name, all) : NULL;
     struct cuda_program *p = code ? oa_alloc(c, sizeof *p) : NULL;
     if (p) {
         p->cuda = cuda;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a maker's interface does for the GPU device: memory, copies, compilation and launches, in
- * the order of one queue. OpenCL and CUDA fill this table; both libraries are loaded when a device
- * is opened, so that a program without them is the same program.
+ * Interface of a driver of the GPU device: memory, copies, compilation and launches, in the order
+ * of one queue. OpenCL and CUDA fill this table; their libraries are loaded when a device is
+ * opened, and are not needed to build or run without one.
  *
  * Functions that can fail record a sentence in the context. All addresses are of the device. */
 #ifndef ORTHANT_DEVICE_GPU_GPU_DRIVER_H
@@ -45,8 +45,7 @@ struct oa_gpu_driver {
     /* These are done in the order of the queue. */
     void (*copy)(void *state, oa_context *c, size_t bytes, const void *x, void *y);
     void (*fill)(void *state, oa_context *c, size_t bytes, int byte, void *x);
-    /* A program of `parts` texts, one after the other; NULL after a failure. `language` is what
-     * comes before them. */
+    /* A program of the driver's language file and `parts` texts after it; NULL after a failure. */
     void *(*compile)(void *state, oa_context *c, const char *name, int parts,
                      const char *const *text);
     void (*forget)(void *program);

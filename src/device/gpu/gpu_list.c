@@ -13,9 +13,9 @@ static void no_message(void *argument, int level, const char *line)
     (void)argument, (void)level, (void)line;
 }
 
-/* false: there is no such device; then `problem` says why. */
-static bool look_at(oa_context *c, const struct oa_gpu_driver *driver, int index,
-                    struct oa_listed_device *out)
+/* false: there is no such device. problem: why it cannot be opened. */
+static bool probe_device(oa_context *c, const struct oa_gpu_driver *driver, int index,
+                         struct oa_listed_device *out)
 {
     oa_context *trial = oa_context_clone(c, 1, no_message, NULL);
     struct oa_gpu_facts facts = { .memory = 0 };
@@ -43,7 +43,7 @@ int oa_device_list(oa_context *c, struct oa_listed_device *out, int most)
     int n = 0;
     for (int k = 0; k < 2; k++) {
         int i = 0;
-        while (n < most && i < MOST_CARDS && look_at(c, drivers[k], i, out + n))
+        while (n < most && i < MOST_CARDS && probe_device(c, drivers[k], i, out + n))
             n++, i++;
         if (i == 0 && n < most)
             snprintf(out[n++].name, sizeof out->name, "%s", drivers[k]->name);
@@ -56,11 +56,11 @@ void oa_device_auto(oa_context *c, enum oa_device_kind *kind, int *number)
     struct oa_listed_device found;
     *kind = OA_DEVICE_CPU;
     *number = 0;
-    if (look_at(c, &oa_gpu_cuda, 0, &found) && !found.problem[0]) {
+    if (probe_device(c, &oa_gpu_cuda, 0, &found) && !found.problem[0]) {
         *kind = OA_DEVICE_CUDA;
         return;
     }
-    for (int i = 0; i < MOST_CARDS && look_at(c, &oa_gpu_opencl, i, &found); i++)
+    for (int i = 0; i < MOST_CARDS && probe_device(c, &oa_gpu_opencl, i, &found); i++)
         if (!found.problem[0] && !found.processor) {
             *kind = OA_DEVICE_OPENCL;
             *number = i;
@@ -76,7 +76,7 @@ bool oa_device_chosen(oa_context *c, struct oa_listed_device *out)
         oa_device_auto(c, &kind, &number);
     if (kind == OA_DEVICE_CPU)
         return false;
-    look_at(c, kind == OA_DEVICE_CUDA ? &oa_gpu_cuda : &oa_gpu_opencl, number, out);
+    probe_device(c, kind == OA_DEVICE_CUDA ? &oa_gpu_cuda : &oa_gpu_opencl, number, out);
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiled programs of the GPU device, kept for the next run in $XDG_CACHE_HOME/orthant or
+ * Compiled programs of the GPU device, cached for the next run in $XDG_CACHE_HOME/orthant or
  * ~/.cache/orthant, one file each. It is a convenience: what cannot be read or written there is
  * compiled again, and no failure is recorded. */
 #ifndef ORTHANT_DEVICE_GPU_PROGRAM_CACHE_H

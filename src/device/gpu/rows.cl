@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of a matrix: selected, scaled, chosen, averaged, gated, masked, rotated (formulas:
- * operations.def, operations.h). A thread has an element where nothing else is said. */
+ * operations.def, operations.h). A thread has an element unless noted. */
 
 KERNEL void select_rows(long rows, long cols, long length, GLOBAL const int *lengths,
                         GLOBAL const act *x, long ldx, GLOBAL act *y, long ldy)
