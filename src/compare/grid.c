@@ -2,6 +2,8 @@
  * compare.tune parsed into cells. */
 #include "compare/grid.h"
 
+#include "base/compare_doubles.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +58,6 @@ int oa_grid_with(const struct oa_grid *g, int cell, int option, int value)
 
 /* ---- more values ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The value after, or before, n rising ones. Rates are tried as 0.001, 0.003, 0.01, so ratios may
  * alternate: the ratio over two steps is continued. Two values of a ratio below 2 count as
  * arithmetic. */
@@ -91,7 +87,7 @@ bool oa_grid_next(oa_context *c, const struct oa_grid *g, int option, bool upwar
     for (int i = 0; i < o->count; i++)
         if (!oa_parse_real(o->value[i], &v[i]))
             return false;
-    qsort(v, (size_t)o->count, sizeof *v, compare_numbers);
+    qsort(v, (size_t)o->count, sizeof *v, oa_compare_doubles);
     double next = next_number(v, o->count, upwards);
     struct oa_text digits;
     char six[OA_GRID_VALUE];

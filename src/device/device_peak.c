@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See device_peak.h. */
 #include "device/device_peak.h"
+#include "base/compare_doubles.h"
 #include "device/device.h"
 
 #include <stdio.h>
@@ -40,12 +41,6 @@ static void copy_matrix(const struct peak_buffers *p)
     p->d->ops->copy(p->d, (size_t)(p->n * p->n) * p->d->numbers.act_size, p->a, p->product);
 }
 
-static int by_seconds(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_seconds(const struct peak_buffers *p,
                              void (*run)(const struct peak_buffers *p))
 {
@@ -58,7 +53,7 @@ static double median_seconds(const struct peak_buffers *p,
         oa_device_sync(p->d);
         seconds[i] = oa_clock() - start;
     }
-    qsort(seconds, RUNS, sizeof *seconds, by_seconds);
+    qsort(seconds, RUNS, sizeof *seconds, oa_compare_doubles);
     return seconds[RUNS / 2];
 }
 

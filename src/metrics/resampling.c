@@ -4,6 +4,8 @@
  * sequential; the resamples are scored in parallel. */
 #include "metrics/metrics_parts.h"
 
+#include "base/compare_doubles.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -178,12 +180,6 @@ static enum oa_error draw_resamples(struct resampling *r, uint64_t seed, draw_so
 
 /* ---- intervals ---- */
 
-static int compare_sampled_scores(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool in_floats(const struct oa_statistics *s)
 {
     return s->metric->resampled == OA_RESAMPLED_FLOAT;
@@ -195,7 +191,7 @@ static double half_interval(double *score, long n, bool single)
     for (long i = 0; i < n; i++)
         if (isnan(score[i]))
             return (double)NAN;
-    qsort(score, (size_t)n, sizeof *score, compare_sampled_scores);
+    qsort(score, (size_t)n, sizeof *score, oa_compare_doubles);
     return oa_rounded(0.5 * oa_rounded(score[n - 1 - n / 40] - score[n / 40], single), single);
 }
 

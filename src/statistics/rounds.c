@@ -17,18 +17,14 @@
  */
 #include "statistics/statistics.h"
 
+#include "base/compare_doubles.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WALSH = OA_MOST_ROUNDS * (OA_MOST_ROUNDS + 1) / 2 };
 static const double level = 0.05; /* that an interval misses, both sides together */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The largest k for which P(X < k) is at most half of the level: an interval may leave out k - 1 on
  * either side. 0: there is none. */
@@ -77,7 +73,7 @@ struct oa_range oa_median_of(const double *x, int n)
     double sorted[OA_MOST_ROUNDS], p[OA_MOST_ROUNDS + 1];
     n = x ? n : 0;
     memcpy(sorted, x ? x : p, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)n, sizeof *sorted, oa_compare_doubles);
     binomial(n, p);
     return between(sorted, n, rank_of(p, n + 1), n);
 }
@@ -90,7 +86,7 @@ struct oa_range oa_ratio_of(const double *a, const double *b, int n)
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++)
             averages[count++] = 0.5 * (log(a[i] / b[i]) + log(a[j] / b[j]));
-    qsort(averages, (size_t)count, sizeof *averages, ascending);
+    qsort(averages, (size_t)count, sizeof *averages, oa_compare_doubles);
     signed_ranks(n, p);
     struct oa_range x = between(averages, count, rank_of(p, count + 1), n);
     return (

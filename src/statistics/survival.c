@@ -16,6 +16,8 @@
  */
 #include "statistics/survival.h"
 
+#include "base/compare_doubles.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,12 +119,6 @@ static int by_members_and_sum(const void *a, const void *b)
                                     : (p->sum > q->sum) - (p->sum < q->sum);
 }
 
-static int ascending_scores(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Adds `m` equal scores to the choices; how many there are then. */
 static int add_equal(struct partial_sum *choices, int count, double score, int m)
 {
@@ -199,7 +195,7 @@ static double permutation_p(double *scores, int n, int members, double sum,
                             struct partial_sum *half[2], double *ways_before, bool *counted)
 {
     int count[2];
-    qsort(scores, (size_t)n, sizeof *scores, ascending_scores);
+    qsort(scores, (size_t)n, sizeof *scores, oa_compare_doubles);
     *counted = list_choices(scores, n, half, count);
     if (!*counted) { /* a sum of `members` scores drawn without replacement, of mean 0 */
         double squares = 0;

@@ -93,12 +93,6 @@ struct oa_measured oa_measured_root(struct oa_measured m)
     return (struct oa_measured){ root, root > 0 ? m.error / (2 * root) : 0 };
 }
 
-int oa_compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* ---- vectors ---- */
 
 double oa_dot(long n, const double *x, const double *y)

@@ -43,8 +43,6 @@ struct oa_theory_finding oa_theory_proposition(const char *name, double law, str
 void oa_theory_found(struct oa_theory_results *t, const char *name, double law,
                      struct oa_measured m);
 
-int oa_compare_doubles(const void *a, const void *b); /* for qsort, ascending */
-
 /* ---- vectors ---- */
 
 double oa_dot(long n, const double *x, const double *y);

@@ -7,6 +7,7 @@
  *
  * which scales it by the size of the logits: it is small for nearly equal logits; if one logit
  * dominates, it vanishes for most tokens and grows for a few. */
+#include "base/compare_doubles.h"
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 

@@ -2,6 +2,7 @@
  * Charts over the width of a head: the spread of lengths against the Beta distribution, and the
  * error of inner products for every generator. All three use the same draws. */
 #include "attention/attention.h"
+#include "base/compare_doubles.h"
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 

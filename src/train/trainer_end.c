@@ -2,6 +2,8 @@
  * Validations, and the end of a run: its measurements and its final model. */
 #include "train/trainer.h"
 
+#include "base/compare_doubles.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,14 +55,8 @@ enum oa_error oa_trainer_save_pace(struct trainer *t)
 
 /* ---- the end ---- */
 
-static int compare_seconds(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Of a session without timed steps: the median over the lines of the log, without the first, which
- * includes the first step. */
+/* For a session without timed steps: the median over the lines of the log, without the first line,
+ * which includes the first step. */
 static double median_time_logged(const struct oa_run *run)
 {
     double sorted[OA_TIMES];
@@ -71,12 +67,12 @@ static double median_time_logged(const struct oa_run *run)
         if (step > 0)
             sorted[n++] = step;
     }
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_seconds);
+    qsort(sorted, (size_t)n, sizeof *sorted, oa_compare_doubles);
     return n ? sorted[n / 2] : 0;
 }
 
-/* Median of the newest step times, the first step of a session left out (it sizes arenas and makes
- * primitives). */
+/* Median of the newest step times without the first step of the session, which sizes arenas and
+ * makes primitives. */
 static double median_time(struct trainer *t)
 {
     long done = t->p.step - t->first, n = done < OA_TIMES ? done - 1 : OA_TIMES - 1;
@@ -87,7 +83,7 @@ static double median_time(struct trainer *t)
     double sorted[OA_TIMES];
     for (long i = 0; i < n; i++)
         sorted[i] = t->times[(t->p.step - i) % OA_TIMES];
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_seconds);
+    qsort(sorted, (size_t)n, sizeof *sorted, oa_compare_doubles);
     return sorted[n / 2];
 }
 
