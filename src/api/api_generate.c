@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * generate: a trained model goes on from prompts, token by token. */
+ * generate: a trained model continues prompts, token by token. */
 #include "api/input_lines.h"
 #include "data/turns.h"
 #include "decode/characters.h"
@@ -21,34 +21,27 @@ struct generation {
     float *logits;
     const char *prompt;
     size_t length;
-    struct oa_ids ids;   /* the prompt's, then what followed */
-    size_t read;         /* of the prompt */
-    int32_t end;         /* that the task's answers have at their end; −1: none */
-    bool ended;          /* the model has written it */
-    struct oa_text held; /* written by the model, not handed on yet: a stop text may begin in it */
-    struct oa_characters sink; /* what was handed on and is no whole character yet */
-    struct oa_text said;       /* JSON: of this continuation */
+    struct oa_ids ids;         /* the prompt's, then what followed */
+    size_t read;               /* of the prompt */
+    int32_t end;               /* the token that ends answers of the task; −1: none */
+    bool ended;                /* the model has written it */
+    struct oa_text held;       /* written by the model and not yet printed */
+    struct oa_characters sink; /* bytes of an incomplete character */
+    struct oa_text printed;    /* JSON: the text of this continuation */
     json_t *samples;           /* JSON: of this prompt */
     uint64_t made;             /* continuations so far */
     long written;              /* tokens of all of them */
     bool stopped;              /* by a signal, before all were made */
-    uint64_t prompts;          /* that were asked for */
+    uint64_t prompts;          /* read so far */
 };
 
 /* ---- opening ---- */
 
-/* Of models of answers: the token that ends one. */
-static int32_t answer_end(const struct generation *g)
-{
-    const struct oa_task *task = oa_task_find(g->t.options.data_task);
-    bool answers = task && task->answer == OA_ANSWER_TOKENS && task->layout;
-    return answers ? oa_tokenizer_find(g->t.tokenizer, OA_TURN_END) : -1;
-}
-
 static enum oa_error check_generator_run(const struct generation *g, const char *folder)
 {
     const struct oa_task *task = oa_task_find(g->t.options.data_task);
-    bool aligned = task && task->answer == OA_ANSWER_TOKENS && task->layout && answer_end(g) < 0;
+    bool aligned = task && task->answer == OA_ANSWER_TOKENS && task->layout &&
+                   oa_task_answer_end(task, g->t.tokenizer) < 0;
     if (aligned)
         return oa_fail(g->t.context, OA_ARGUMENT,
                        "%s was trained on tokens and targets, which have no prompts; use 'orthant "
@@ -77,7 +70,7 @@ static enum oa_error prepare_generation(struct generation *g, const char *folder
                                .top_k = g->o->generate_top_k,
                                .top_p = g->o->generate_top_p,
                                .seed = (uint64_t)g->o->generate_seed };
-    g->end = answer_end(g);
+    g->end = oa_task_answer_end(oa_task_find(g->t.options.data_task), g->t.tokenizer);
     const struct oa_writing_rules rules = {
         .end = g->end, .spelt = g->end < 0, .specials = g->t.specials.name ? &g->t.specials : NULL
     };
@@ -90,8 +83,8 @@ static enum oa_error prepare_generation(struct generation *g, const char *folder
 
 /* ---- a continuation ---- */
 
-/* Hands bytes on as text; `last`: none follow that belong to it. */
-static void say_text(struct generation *g, const char *bytes, size_t length, bool last)
+/* Prints bytes as text, or adds them to that of the JSON; `last`: completes the text. */
+static void print_text(struct generation *g, const char *bytes, size_t length, bool last)
 {
     struct oa_text text;
     oa_text_init(&text, g->t.context);
@@ -99,7 +92,7 @@ static void say_text(struct generation *g, const char *bytes, size_t length, boo
     if (last)
         oa_characters_end(&g->sink, &text);
     if (oa_wants_json(g->out))
-        oa_text_add(&g->said, text.s, text.length);
+        oa_text_add(&g->printed, text.s, text.length);
     else if (text.length && oa_wants_text(g->out))
         g->out->sink(g->out->argument, text.s, text.length);
     oa_text_free(&text);
@@ -122,25 +115,15 @@ static enum oa_error next_token(struct generation *g, long index)
     return oa_status(g->t.context);
 }
 
-/* Says what is settled. Returns the number of the stop text that was found, or -1. */
-static int hand_on(struct generation *g)
-{
-    int found;
-    size_t settled = oa_before_stop(g->held.s, g->held.length, g->r->stop, g->r->stops, &found);
-    say_text(g, g->held.s, settled, found >= 0);
-    memmove(g->held.s, g->held.s + settled, g->held.length - settled);
-    oa_text_cut(&g->held, g->held.length - settled);
-    return found;
-}
-
-/* Asked before what is still to be made: what is whole was not stopped. */
+/* Called before further work only, so that a complete answer does not count as interrupted. */
 static bool is_stopped(struct generation *g)
 {
     g->stopped = g->stopped || oa_stop_requested(g->t.context);
     return g->stopped;
 }
 
-/* As far as it comes before a signal. *found: the stop text that ended it, or -1. */
+/* Until the end, a stop text, the limit or a signal. *found: the stop text, or -1. Text that may
+ * begin a stop text waits in `held`. */
 static enum oa_error write_tokens(struct generation *g, int *found)
 {
     *found = -1;
@@ -149,10 +132,13 @@ static enum oa_error write_tokens(struct generation *g, int *found)
         g->written++;
         if (i <= 1) /* after the prompt, and after a token alone */
             oa_device_settle(g->t.device);
-        *found = hand_on(g);
+        size_t settled = oa_before_stop(g->held.s, g->held.length, g->r->stop, g->r->stops, found);
+        print_text(g, g->held.s, settled, *found >= 0);
+        memmove(g->held.s, g->held.s + settled, g->held.length - settled);
+        oa_text_cut(&g->held, g->held.length - settled);
     }
     if (*found < 0)
-        say_text(g, g->held.s, g->held.length, true);
+        print_text(g, g->held.s, g->held.length, true);
     return OA_OK;
 }
 
@@ -168,7 +154,7 @@ static void begin_generation(struct generation *g)
     oa_decoding_reset(&g->decoding);
     g->ids.count = g->read;
     oa_text_cut(&g->held, 0);
-    oa_text_cut(&g->said, 0);
+    oa_text_cut(&g->printed, 0);
 }
 
 static enum oa_error one_sample(struct generation *g, long sample)
@@ -181,11 +167,11 @@ static enum oa_error one_sample(struct generation *g, long sample)
                          sample ? "\n" : "", sample + 1, g->o->generate_samples,
                          (unsigned long long)g->o->generate_seed + g->made);
         if (g->o->generate_samples > 1)
-            say_text(g, line, (size_t)n, true);
-        say_text(g, g->prompt, g->end < 0 ? g->length : 0,
-                 false); /* an answer is no continuation */
+            print_text(g, line, (size_t)n, true);
+        print_text(g, g->prompt, g->end < 0 ? g->length : 0,
+                   false); /* an answer is no continuation */
         if (g->end < 0 && oa_ids_are_joined(g->t.tokenizer, g->prompt, g->length))
-            say_text(g, " ", 1, false);
+            print_text(g, " ", 1, false);
     }
     OA_TRY(write_tokens(g, &found));
     if (oa_wants_json(g->out)) {
@@ -195,11 +181,11 @@ static enum oa_error one_sample(struct generation *g, long sample)
                               (json_int_t)(g->ids.count - g->read), "stop",
                               oa_json_name(g->t.context, stop));
         oa_json_set(g->t.context, o, "text",
-                    oa_json_bytes(g->t.context, g->said.s, g->said.length));
+                    oa_json_bytes(g->t.context, g->printed.s, g->printed.length));
         oa_json_set(g->t.context, o, "interrupted", json_boolean(found < 0 && g->stopped));
         oa_json_append(g->t.context, g->samples, o);
     } else
-        say_text(g, "\n", 1, true);
+        print_text(g, "\n", 1, true);
     g->made++;
     return OA_OK;
 }
@@ -238,23 +224,18 @@ static enum oa_error emit_json(struct generation *g, const char *folder)
     return oa_emit(g->out, &t);
 }
 
-static enum oa_error check_seeds(const struct generation *g)
-{
-    const struct oa_options *o = g->o;
-    if ((uint64_t)o->generate_seed + g->made + (uint64_t)o->generate_samples - 1 <= OA_LAST_SEED)
-        return OA_OK;
-    return oa_fail(
-        g->t.context, OA_ARGUMENT,
-        "generate.seed = %ld and %ld samples: the last seed would be above %ld; give a smaller one",
-        o->generate_seed, (long)g->made + o->generate_samples, OA_LAST_SEED);
-}
-
 static enum oa_error take_prompt(struct generation *g, const char *prompt, size_t length)
 {
+    const struct oa_options *o = g->o;
     g->prompt = prompt;
     g->length = length;
     json_array_clear(g->samples);
-    OA_TRY(check_seeds(g));
+    if ((uint64_t)o->generate_seed + g->made + (uint64_t)o->generate_samples - 1 > OA_LAST_SEED)
+        return oa_fail(
+            g->t.context, OA_ARGUMENT,
+            "generate.seed = %ld and %ld samples: the last seed would be above %ld; give "
+            "a smaller one",
+            o->generate_seed, (long)g->made + o->generate_samples, OA_LAST_SEED);
     OA_TRY(encode_prompt(g));
     g->read = g->ids.count;
     return OA_OK;
@@ -267,7 +248,7 @@ static enum oa_error go_on(struct generation *g, const char *folder)
     return oa_wants_json(g->out) ? emit_json(g, folder) : OA_OK;
 }
 
-/* Of several prompts one that cannot be read is said, and others may follow. */
+/* A prompt that cannot be read is reported, and the next ones are answered. */
 static enum oa_error go_on_from_next(struct generation *g, const char *folder, const char *prompt,
                                      size_t length)
 {
@@ -285,7 +266,7 @@ static enum oa_error go_on_from_next(struct generation *g, const char *folder, c
     oa_clear_error(c);
     if (oa_wants_json(g->out))
         return emit_json(g, folder);
-    say_text(g, "\n", 1, true);
+    print_text(g, "\n", 1, true);
     return OA_OK;
 }
 
@@ -332,12 +313,12 @@ enum oa_error oa_generate(const oa_config *config, const char *folder,
     OA_TRY(oa_check_reserved(c, "oa_generate_request", g.r->reserved, 3));
     oa_ids_init(&g.ids, c);
     oa_text_init(&g.held, c);
-    oa_text_init(&g.said, c);
+    oa_text_init(&g.printed, c);
     g.samples = json_array();
     enum oa_error e = generate(&g, folder);
     json_decref(g.samples);
     oa_text_free(&g.held);
-    oa_text_free(&g.said);
+    oa_text_free(&g.printed);
     oa_ids_free(&g.ids);
     oa_free(g.logits);
     oa_writable_close(g.writable);

@@ -40,14 +40,6 @@ static enum oa_error check_map_size(const struct oa_served_model *m, const struc
                    ids->count, maps, floor(sqrt(MOST_WEIGHTS / maps)));
 }
 
-static json_t *attention_tokens_json(const struct oa_served_model *m, const struct oa_ids *ids)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < ids->count; i++)
-        oa_json_append(m->model->context, list, oa_token_json(m, ids->id[i]));
-    return list;
-}
-
 static enum oa_error map_prompt(struct oa_server *s, const json_t *request, struct oa_ids *ids,
                                 json_t **out)
 {
@@ -64,9 +56,13 @@ static enum oa_error map_prompt(struct oa_server *s, const json_t *request, stru
     oa_tape_init(&tape, m->model->device);
     enum oa_error e = oa_inspect_model(&tape, m->model, &in, NULL, &what);
     oa_tape_free(&tape);
-    if (e == OA_OK)
+    if (e == OA_OK) {
+        json_t *tokens = json_array();
+        for (size_t i = 0; i < ids->count; i++)
+            oa_json_append(s->context, tokens, oa_token_json(m, ids->id[i]));
         *out = json_pack("{s:s, s:s, s:o, s:o}", "object", "attention", "model", m->name, "tokens",
-                         attention_tokens_json(m, ids), "layers", oa_inspection_layers_json(&what));
+                         tokens, "layers", oa_inspection_layers_json(&what));
+    }
     oa_inspection_close(&what);
     return e;
 }

@@ -92,8 +92,8 @@ static enum oa_error check_classifier(const struct oa_served_model *m)
 {
     const struct oa_task *task = oa_task_find(m->options->data_task);
     const struct oa_model_form *f = &m->model->form;
-    bool says = f->output == OA_OUTPUT_CLASSES || f->output == OA_OUTPUT_NUMBER;
-    if (!task || !task->layout || !says || f->patch)
+    bool labels = f->output == OA_OUTPUT_CLASSES || f->output == OA_OUTPUT_NUMBER;
+    if (!task || !task->layout || !labels || f->patch)
         return oa_fail(m->model->context, OA_ARGUMENT,
                        "%s was trained for the task \"%s\"%s; this path needs a run of classify or "
                        "regress on texts",

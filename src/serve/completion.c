@@ -16,7 +16,7 @@ static void free_completion(struct oa_completion *of)
         struct oa_choice *c = &of->choice[i];
         oa_slots_remove(&of->server->slots, c);
         oa_text_free(&c->held);
-        oa_text_free(&c->said);
+        oa_text_free(&c->text);
         oa_free(c->score.top);
         oa_token_scores_free(&c->scores);
     }
@@ -40,7 +40,7 @@ static enum oa_error open_completion_choices(struct oa_completion *of)
         k->index = i;
         k->prompt = &r->prompt[i / r->n];
         oa_text_init(&k->held, c);
-        oa_text_init(&k->said, c);
+        oa_text_init(&k->text, c);
     }
     return oa_status(c);
 }
@@ -96,30 +96,18 @@ static void finish_choice(struct oa_choice *c, const char *reason)
     c->of->open--;
 }
 
-/* Hands bytes on as text; last: none follow that belong to it. */
-static void say_bytes(struct oa_choice *c, const char *bytes, size_t length, bool last)
+/* Adds bytes to the text of the answer; last: completes it. */
+static void add_choice_text(struct oa_choice *c, const char *bytes, size_t length, bool last)
 {
-    oa_characters_add(&c->sink, bytes, length, &c->said);
+    oa_characters_add(&c->sink, bytes, length, &c->text);
     if (last)
-        oa_characters_end(&c->sink, &c->said);
-}
-
-/* What is settled of the held text; true at a stop text. */
-static bool settle_text(struct oa_choice *c)
-{
-    const struct oa_completion_request *r = &c->of->request;
-    int found;
-    size_t settled = oa_before_stop(c->held.s, c->held.length, r->stop, r->stops, &found);
-    say_bytes(c, c->held.s, settled, found >= 0);
-    memmove(c->held.s, c->held.s + settled, c->held.length - settled);
-    oa_text_cut(&c->held, c->held.length - settled);
-    return found >= 0;
+        oa_characters_end(&c->sink, &c->text);
 }
 
 static void end_at_length(struct oa_choice *c)
 {
     finish_choice(c, "length");
-    say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
+    add_choice_text(c, c->held.s ? c->held.s : "", c->held.length, true);
 }
 
 enum oa_error oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler)
@@ -152,7 +140,8 @@ enum oa_error oa_choice_sample(struct oa_choice *c, float *logits, struct oa_are
     return own ? oa_token_score_make(r, c->token, own, &c->score) : OA_OK;
 }
 
-static enum oa_error say_token(struct oa_choice *c)
+/* The drawn token becomes held text, or ends the answer. */
+static enum oa_error add_choice_token(struct oa_choice *c)
 {
     struct oa_served_model *m = c->of->request.model;
     struct oa_server *s = c->of->server;
@@ -165,7 +154,7 @@ static enum oa_error say_token(struct oa_choice *c)
     s->counts.completion_tokens++;
     if (c->token == m->end) {
         finish_choice(c, "stop");
-        say_bytes(c, c->held.s ? c->held.s : "", c->held.length, true);
+        add_choice_text(c, c->held.s ? c->held.s : "", c->held.length, true);
         return OA_OK;
     }
     c->state = oa_writable_after(m->writable, c->state, c->token);
@@ -176,12 +165,20 @@ static enum oa_error say_token(struct oa_choice *c)
 
 bool oa_choice_take(struct oa_choice *c)
 {
-    if (say_token(c) != OA_OK) {
+    if (add_choice_token(c) != OA_OK) {
         oa_choice_fail(c);
         return true;
     }
-    if (!c->finish && settle_text(c))
-        finish_choice(c, "stop");
+    if (!c->finish) { /* a part of the held text that cannot begin a stop text is settled */
+        const struct oa_completion_request *r = &c->of->request;
+        int found;
+        size_t settled = oa_before_stop(c->held.s, c->held.length, r->stop, r->stops, &found);
+        add_choice_text(c, c->held.s, settled, found >= 0);
+        memmove(c->held.s, c->held.s + settled, c->held.length - settled);
+        oa_text_cut(&c->held, c->held.length - settled);
+        if (found >= 0)
+            finish_choice(c, "stop");
+    }
     if (!c->finish && c->made >= c->of->request.max_tokens)
         end_at_length(c);
     return c->finish != NULL || c->of->failed;
@@ -202,16 +199,16 @@ static void begin_text(struct oa_choice *c)
     if (!r->echo)
         return;
     if (text)
-        say_bytes(c, text, length, true);
+        add_choice_text(c, text, length, true);
     if (text && oa_ids_are_joined(r->model->tokenizer, text, length))
-        say_bytes(c, " ", 1, true);
+        add_choice_text(c, " ", 1, true);
     for (size_t i = 0; !text && i < c->prompt->count; i++) {
         const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, c->prompt->id[i], &length);
-        say_bytes(c, bytes, length, false);
+        add_choice_text(c, bytes, length, false);
     }
-    oa_characters_end(&c->sink, &c->said);
+    oa_characters_end(&c->sink, &c->text);
     c->scores.counted = (struct oa_characters){ 0 };
-    c->scores.characters = oa_count_characters(c->said.s, c->said.length);
+    c->scores.characters = oa_count_characters(c->text.s, c->text.length);
 }
 
 long oa_choice_reads(const struct oa_choice *c)
@@ -281,17 +278,7 @@ static void end_stream(struct oa_completion *of)
     oa_exchange_end(of->exchange);
 }
 
-static void reply_completion(struct oa_completion *of)
-{
-    struct oa_server *s = of->server;
-    if (of->failed)
-        oa_reply_failed(s, of->exchange, of->status, json_incref(of->failure));
-    else
-        oa_reply_json(s, of->exchange,
-                      of->request.scores ? oa_score_reply_json(of) : oa_completion_json(of));
-}
-
-/* Sends what there is; true: there will be no more. */
+/* Sends what is new; true: the answer is complete. */
 static bool deliver(struct oa_completion *of)
 {
     bool ended = of->failed || of->open == 0,
@@ -308,8 +295,11 @@ static bool deliver(struct oa_completion *of)
         count_duration(&of->server->counts, oa_exchange_seconds(of->exchange));
     if (stream)
         end_stream(of);
+    else if (of->failed)
+        oa_reply_failed(of->server, of->exchange, of->status, json_incref(of->failure));
     else
-        reply_completion(of);
+        oa_reply_json(of->server, of->exchange,
+                      of->request.scores ? oa_score_reply_json(of) : oa_completion_json(of));
     return true;
 }
 

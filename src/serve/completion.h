@@ -51,8 +51,8 @@ struct oa_choice {
     struct oa_sampler *sampler; /* of its slot */
     uint8_t state;              /* of the text so far (decode/characters.h) */
     struct oa_text held;        /* may begin a stop text */
-    struct oa_characters sink;  /* said, but no whole character yet */
-    struct oa_text said;        /* as UTF-8 */
+    struct oa_characters sink;  /* bytes of an incomplete character */
+    struct oa_text text;        /* of the answer so far, UTF-8 */
     size_t sent;                /* of it, of a stream */
     struct oa_token_scores scores;
     size_t scores_sent;

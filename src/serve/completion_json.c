@@ -72,21 +72,6 @@ static json_t *scores_json(const struct oa_choice *c, size_t first, long end, si
                      "top_logprobs", tops, "text_offset", offsets);
 }
 
-/* Up to where tokens belong to the text: a stop text and what follows it do not. */
-static long scores_end(const struct oa_choice *c)
-{
-    if (c->finish && strcmp(c->finish, "length") == 0)
-        return c->scores.characters + 1;
-    return oa_count_characters(c->said.s, c->said.length);
-}
-
-static json_t *choice_scores_json(struct oa_choice *c)
-{
-    if (c->of->request.tops < 0)
-        return json_null();
-    return scores_json(c, c->scores_sent, scores_end(c), &c->scores_sent);
-}
-
 /* ---- objects ---- */
 
 static json_t *completion_head(const struct oa_completion *of, json_t *choices)
@@ -109,13 +94,18 @@ static void set_usage(const struct oa_completion *of, json_t *object)
                           "total_tokens", prompt + made));
 }
 
+/* What was not sent before. A stop text, and tokens after it, do not belong to the answer. */
 static json_t *choice_json(struct oa_choice *c)
 {
     size_t from = c->sent;
-    c->sent = c->said.length;
+    bool whole = c->finish && strcmp(c->finish, "length") == 0;
+    long end = whole ? c->scores.characters + 1 : oa_count_characters(c->text.s, c->text.length);
+    json_t *scores = c->of->request.tops < 0 ? json_null()
+                                             : scores_json(c, c->scores_sent, end, &c->scores_sent);
+    c->sent = c->text.length;
     json_t *o = json_pack("{s:o, s:i, s:o}", "text",
-                          json_stringn(c->said.s ? c->said.s + from : "", c->said.length - from),
-                          "index", c->index, "logprobs", choice_scores_json(c));
+                          json_stringn(c->text.s ? c->text.s + from : "", c->text.length - from),
+                          "index", c->index, "logprobs", scores);
     oa_json_set(c->of->server->context, o, "finish_reason",
                 c->finish ? json_string(c->finish) : json_null());
     return o;
@@ -133,7 +123,7 @@ json_t *oa_completion_json(const struct oa_completion *of)
 
 json_t *oa_choice_piece_json(struct oa_choice *c)
 {
-    bool more = c->said.length > c->sent || (c->finish && !c->finish_sent);
+    bool more = c->text.length > c->sent || (c->finish && !c->finish_sent);
     if (!more)
         return NULL;
     c->finish_sent = c->finish != NULL;

@@ -220,7 +220,7 @@ static bool has_key(const struct oa_exchange *x)
     return found;
 }
 
-/* A page of another site whose name was made to mean this machine says so in the header Host. */
+/* Refuses DNS rebinding: the header Host of a page of another site has the name of that site. */
 static bool has_right_host(const struct oa_exchange *x)
 {
     const char *host = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Host");

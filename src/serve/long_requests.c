@@ -120,14 +120,6 @@ void oa_jobs_add(struct oa_jobs *k, struct oa_exchange *x, json_t *request, oa_j
     *last = j;
 }
 
-static void close_job(struct oa_job *j)
-{
-    if (j->started)
-        pthread_join(j->thread, NULL);
-    json_decref(j->request);
-    oa_free(j);
-}
-
 static bool has_place(const struct oa_jobs *k, const struct oa_job *j)
 {
     int running = 0;
@@ -136,28 +128,25 @@ static bool has_place(const struct oa_jobs *k, const struct oa_job *j)
     return running < PLACES;
 }
 
-/* One turn of a job that has a place or finds one. */
-static void step_job(struct oa_jobs *k, struct oa_job *j)
-{
-    if (j->started)
-        pass_turn(k, j, NULL);
-    else if (has_place(k, j))
-        start_job(k, j);
-}
-
 bool oa_jobs_step(struct oa_jobs *k)
 {
     bool any = k->first != NULL;
     struct oa_job **at = &k->first;
     while (*at) {
         struct oa_job *j = *at;
-        step_job(k, j);
-        if (j->ended) {
-            *at = j->next;
-            close_job(j);
-        } else {
+        if (j->started)
+            pass_turn(k, j, NULL);
+        else if (has_place(k, j))
+            start_job(k, j);
+        if (!j->ended) {
             at = &j->next;
+            continue;
         }
+        *at = j->next;
+        if (j->started)
+            pthread_join(j->thread, NULL);
+        json_decref(j->request);
+        oa_free(j);
     }
     return any;
 }

@@ -19,7 +19,7 @@ static void answer_health(struct oa_server *s, struct oa_exchange *x, json_t *re
     oa_reply_json(s, x, json_pack("{s:s}", "status", "ok"));
 }
 
-static const char *what_it_does(const struct oa_served_model *m)
+static const char *served_task(const struct oa_served_model *m)
 {
     const struct oa_model_form *f = &m->model->form;
     return m->writable                                                       ? "completions"
@@ -35,7 +35,7 @@ static json_t *model_json(const struct oa_server *s, const struct oa_served_mode
     oa_stacks_print(&m->model->attention, &attention);
     json_t *o = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:s}", "id", m->name, "object",
                           "model", "created", (json_int_t)s->started, "owned_by", "orthant",
-                          "attention", attention.s ? attention.s : "", "serves", what_it_does(m),
+                          "attention", attention.s ? attention.s : "", "serves", served_task(m),
                           "max_model_len", (json_int_t)m->options->model_context, "vocabulary",
                           (json_int_t)m->model->vocabulary, "precision",
                           oa_precision_name(m->model->device->numbers.precision));

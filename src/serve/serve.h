@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * serve: models behind HTTP, in the form of OpenAI's completions.
+ * serve: models over HTTP, in the form of OpenAI's completions.
  *
  *     http_server.c  reads requests (a thread of its own)
  *     server.c       the loop: takes requests, one step of everything under way, again

@@ -13,17 +13,9 @@
 #endif
 
 enum { MIB = 1 << 20, LEAST_PREFIX_BYTES = 64 * MIB, RETURNED_BYTES = 64 << 10 };
-static const double PATIENCE = 10; /* seconds for clients to take their answers at the end */
+static const double TIMEOUT_AT_END = 10; /* seconds for clients to take their last answers */
 
 /* ---- opening ---- */
-
-/* Of models of answers: the token that ends one. */
-static int32_t served_end(const struct oa_served_model *m)
-{
-    const struct oa_task *task = oa_task_find(m->options->data_task);
-    bool answers = task && task->answer == OA_ANSWER_TOKENS && task->layout;
-    return answers ? oa_tokenizer_find(m->tokenizer, OA_TURN_END) : -1;
-}
 
 /* A token is read, so that the device packs the weights before the first request comes. */
 static enum oa_error pack_served_weights(struct oa_served_model *m, int sequences)
@@ -44,7 +36,7 @@ static enum oa_error open_served(oa_context *c, struct oa_served_model *m, int s
 {
     const struct oa_task *task = oa_task_find(m->options->data_task);
     oa_tape_init(&m->steps, m->model->device);
-    m->end = served_end(m);
+    m->end = oa_task_answer_end(task, m->tokenizer);
     m->decodes = oa_model_check_decoding(m->model) == OA_OK;
     oa_clear_error(c);
     bool aligned = task && task->answer == OA_ANSWER_TOKENS && task->layout && m->end < 0;
@@ -56,14 +48,6 @@ static enum oa_error open_served(oa_context *c, struct oa_served_model *m, int s
     OA_TRY(oa_writable_open(c, m->tokenizer, m->model->vocabulary, &rules, &m->writable));
     m->row = oa_alloc(c, (size_t)m->model->vocabulary * sizeof *m->row);
     return !m->row ? OA_NO_MEMORY : m->decodes ? pack_served_weights(m, sequences) : OA_OK;
-}
-
-static void close_served(struct oa_served_model *m)
-{
-    if (m->steps.device)
-        oa_tape_free(&m->steps);
-    oa_writable_close(m->writable);
-    oa_free(m->row);
 }
 
 static enum oa_error open_server(struct oa_server *s, const struct oa_serve_settings *how)
@@ -95,8 +79,8 @@ static enum oa_error open_server(struct oa_server *s, const struct oa_serve_sett
     return oa_http_open(s->context, &http, &s->http);
 }
 
-/* States double as they grow: blocks that they leave go back to the system, not to a heap that
- * would be as large as they are. */
+/* States double as they grow: with this, blocks that they leave go back to the system and not to
+ * the heap, which would grow to the size of the states. */
 static void return_large_blocks(void)
 {
 #ifdef __GLIBC__
@@ -150,7 +134,7 @@ static void finish_requests(struct oa_server *s)
 {
     bool busy = true;
     oa_http_quiesce(s->http);
-    for (double since = oa_clock(); busy || oa_clock() - since < PATIENCE;) {
+    for (double since = oa_clock(); busy || oa_clock() - since < TIMEOUT_AT_END;) {
         take_requests(s, busy ? 0 : 0.02);
         busy = step_requests(s);
         if (busy)
@@ -183,7 +167,11 @@ enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int 
     oa_http_close(s.http);
     oa_slots_close(&s.slots);
     oa_jobs_close(&s.jobs);
-    for (int i = 0; i < models; i++)
-        close_served(&model[i]);
+    for (int i = 0; i < models; i++) {
+        if (model[i].steps.device)
+            oa_tape_free(&model[i].steps);
+        oa_writable_close(model[i].writable);
+        oa_free(model[i].row);
+    }
     return e;
 }

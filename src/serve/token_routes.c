@@ -102,7 +102,7 @@ void oa_answer_detokenize(struct oa_server *s, struct oa_exchange *x, json_t *re
 
 /* ---- tokenizer_info ---- */
 
-/* What stands before a text: a token that ends texts, or the line end that an empty prompt is. */
+/* The token before a text: one that ends texts, or the line end that an empty prompt stands for. */
 static json_t *boundary_json(const struct oa_served_model *m)
 {
     static const char *const names[] = { "<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>",

@@ -2,6 +2,7 @@
  * The table of tasks, and the workload of the one that data.task names. */
 #include "tasks/tasks.h"
 
+#include "data/turns.h"
 #include "model/pretrained.h"
 
 #include <string.h>
@@ -44,6 +45,12 @@ bool oa_task_has_items(const struct oa_task *task, int m)
 bool oa_task_writes(const struct oa_task *task)
 {
     return task->layout && task->answer == OA_ANSWER_TEXT;
+}
+
+int32_t oa_task_answer_end(const struct oa_task *task, const struct oa_tokenizer *tokenizer)
+{
+    bool answers = task && task->answer == OA_ANSWER_TOKENS && task->layout;
+    return answers ? oa_tokenizer_find(tokenizer, OA_TURN_END) : -1;
 }
 
 /* Rows of running text have no word indices. */

@@ -112,6 +112,9 @@ bool oa_task_has_items(const struct oa_task *task, int m);
 
 /* Whether the task is evaluated on generated text. */
 bool oa_task_writes(const struct oa_task *task);
+/* The token that ends the answers of a task of prompts and answers; −1: there is none. task may be
+ * NULL. */
+int32_t oa_task_answer_end(const struct oa_task *task, const struct oa_tokenizer *tokenizer);
 /* Rejects a model that cannot be trained or evaluated on data.task, before training; the message
  * names the attention responsible. */
 enum oa_error oa_task_check_model(const struct oa_model *m);
