@@ -17,12 +17,12 @@ struct oa_config {
     oa_context *context;
     struct oa_options options;
     struct oa_given given; /* the others are those of the task (oa_task_preset) */
-    bool overwrite;        /* train and compare begin anew where a run or a comparison lies */
+    bool overwrite;        /* train and compare replace a run or a comparison in their folder */
     bool declared;         /* of an experiment: its options are not to be changed */
     bool left_teacher;     /* oa_config_like_run: the run has one, which is left out here */
 };
 
-/* Says which options of the task hold because nobody chose others. */
+/* Logs the options that the preset of the task sets, where they were not given. */
 void oa_config_say_preset(const oa_config *config);
 
 /* A copy, with train.init in which options model.* that nobody gave are those of the run it names

@@ -203,7 +203,7 @@ static enum oa_error write_inspection_page(const struct inspecting *n,
     return e;
 }
 
-/* A map that does not give what the layer gave is not its map: it is said. */
+/* Warns where the map times the values differs from the output of the layer. */
 static void warn_of_deviations(const struct inspecting *n)
 {
     for (int i = 0; i < n->what.layers; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * list, explain: what the registry of mechanisms says, and the table of tasks. */
+ * list, explain: the registry of mechanisms and the table of tasks as text and JSON. */
 #include "api/api.h"
 #include "explain/explain.h"
 #include "tasks/tasks.h"
@@ -44,34 +44,23 @@ static void tasks_text(struct oa_text *out)
     }
 }
 
-static json_t *measures_json(oa_context *c, const struct oa_task *t)
-{
-    json_t *list = json_array();
-    for (int k = 0; t->measures[k].name; k++)
-        oa_json_append(c, list,
-                       json_pack("{s:s, s:s, s:s, s:b}", "name", t->measures[k].name, "title",
-                                 t->measures[k].title, "unit", t->measures[k].unit,
-                                 "higher_is_better", t->measures[k].higher));
-    return list;
-}
-
-static json_t *preset_json(oa_context *c, const struct oa_task *t)
-{
-    json_t *map = json_object();
-    for (const struct oa_preset *p = t->preset; p && p->key; p++)
-        oa_json_set(c, map, p->key, json_string(p->value));
-    return map;
-}
-
 static json_t *tasks_json(oa_context *c)
 {
     const struct oa_task *t;
     json_t *list = json_array();
-    for (int i = 0; (t = oa_task_at(i)); i++)
+    for (int i = 0; (t = oa_task_at(i)); i++) {
+        json_t *measures = json_array(), *defaults = json_object();
+        for (const struct oa_measure *m = t->measures; m->name; m++)
+            oa_json_append(c, measures,
+                           json_pack("{s:s, s:s, s:s, s:b}", "name", m->name, "title", m->title,
+                                     "unit", m->unit, "higher_is_better", m->higher));
+        for (const struct oa_preset *p = t->preset; p && p->key; p++)
+            oa_json_set(c, defaults, p->key, json_string(p->value));
         oa_json_append(c, list,
                        json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", t->name, "what", t->what,
-                                 "measures", measures_json(c, t), "defaults", preset_json(c, t),
-                                 "citation", t->citation));
+                                 "measures", measures, "defaults", defaults, "citation",
+                                 t->citation));
+    }
     return list;
 }
 

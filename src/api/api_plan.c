@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plan: what training would take: counts of one step on the plan device, and the time of steps that
- * are made (train/step_time.h). */
+ * plan: cost of a training: counts of one step on the plan device, and the measured time of steps
+ * (train/step_time.h). */
 #include "api/api.h"
 #include "api/plan_card.h"
 #include "api/plan_ranks.h"
@@ -35,7 +35,8 @@ struct planning {
 
 /* ---- making ---- */
 
-/* Products of AMX wait for loads: their median counts, not the peak in registers. */
+/* Products of AMX wait for loads: their rate is the median with loads, not the peak in registers.
+ */
 static void measure_plan_peaks(struct planning *p)
 {
     oa_kernels_peak(p->c, &p->peak);
@@ -64,34 +65,24 @@ static enum oa_error plan_row(struct planning *p, struct planned_row *row)
     return oa_rank_plans_make(p->c, &o, &p->form, &p->shape, &reached, &row->ranks);
 }
 
+/* Refuses attentions that cannot be parsed and, where runs would start from those of a comparison,
+ * attentions that it does not have. */
 static enum oa_error check_planned_attention(const struct planning *p, const char *attention)
 {
-    struct oa_stack_specs stacks;
-    enum oa_error e = oa_stacks_parse(p->c, attention, oa_options_stacks(&p->options), &stacks);
-    oa_stacks_free(&stacks);
-    return e == OA_OK ? OA_OK : oa_fail_as_argument(p->c);
-}
-
-static enum oa_error check_parent(const struct planning *p, const char *attention)
-{
+    unsigned stacks = oa_options_stacks(&p->options);
+    struct oa_stack_specs specs;
     char *name = NULL;
-    enum oa_error e = oa_stacks_canonical(p->c, attention, oa_options_stacks(&p->options), &name);
+    enum oa_error e = oa_stacks_parse(p->c, attention, stacks, &specs);
+    oa_stacks_free(&specs);
+    if (e != OA_OK)
+        return oa_fail_as_argument(p->c);
+    if (!oa_is_comparison_folder(p->options.train_init))
+        return OA_OK;
+    e = oa_stacks_canonical(p->c, attention, stacks, &name);
     if (e == OA_OK)
         e = oa_initial_runs_check(p->c, p->options.train_init, name, "");
     oa_free(name);
     return e;
-}
-
-/* Of a comparison that runs would start from a plan needs that it has these attentions, and its
- * tokenizer. */
-static enum oa_error use_initial_tokenizer(struct planning *p, const char *const *attentions,
-                                           int count)
-{
-    if (!oa_is_comparison_folder(p->options.train_init))
-        return OA_OK;
-    for (int i = 0; i < count; i++)
-        OA_TRY(check_parent(p, attentions[i]));
-    return oa_initial_runs_first(p->c, &p->options);
 }
 
 static enum oa_error make_plan(struct planning *p, const char *const *attentions, int count)
@@ -101,7 +92,8 @@ static enum oa_error make_plan(struct planning *p, const char *const *attentions
         return OA_NO_MEMORY;
     for (int i = 0; i < count; i++)
         OA_TRY(check_planned_attention(p, attentions[i]));
-    OA_TRY(use_initial_tokenizer(p, attentions, count));
+    if (oa_is_comparison_folder(p->options.train_init)) /* a plan needs its tokenizer */
+        OA_TRY(oa_initial_runs_first(p->c, &p->options));
     OA_TRY(oa_task_sketch(p->c, &p->options, &p->form, &p->shape));
     measure_plan_peaks(p);
     OA_TRY(oa_status(p->c));
@@ -118,7 +110,7 @@ static enum oa_error make_plan(struct planning *p, const char *const *attentions
     return plan_row(p, &p->softmax);
 }
 
-/* Seconds of the whole training: of a run by the clock they are given. */
+/* Seconds of the whole training; with train.seconds, these. */
 static double total_seconds(const struct planning *p, const struct planned_row *row)
 {
     const struct oa_options *o = &p->options;
@@ -158,7 +150,7 @@ static void add_plan_row(const struct planning *p, const struct planned_row *row
     oa_table_cell(t, "%s", oa_number_seconds(out, total_seconds(p, row)));
 }
 
-/* What a step's time was taken from. */
+/* How the time of a step was found. */
 static void add_plan_time(const struct planning *p, const struct planned_row *row,
                           struct oa_text *out)
 {
@@ -212,20 +204,11 @@ static void add_plan_times(const struct planning *p, struct oa_text *out)
                        100 * busy);
 }
 
-static void add_card_memory(const struct planning *p, struct oa_text *out)
-{
-    struct oa_listed_device card;
-    if (!oa_device_chosen(p->c, &card) || card.memory == 0)
-        return;
-    oa_card_memory_text(&card, out);
-    for (int i = 0; i < p->count; i++)
-        oa_card_excess_text(&card, p->row[i].attention, &p->row[i].plan, out);
-}
-
 static void print_plan(const struct planning *p, int width, struct oa_text *out)
 {
     const struct oa_options *o = &p->options;
     struct oa_table t;
+    struct oa_listed_device card;
     char number[OA_NUMBER], length[OA_NUMBER + 16];
     if (o->train_seconds > 0)
         snprintf(length, sizeof length, "%s", oa_number_seconds(number, o->train_seconds));
@@ -243,7 +226,11 @@ static void print_plan(const struct planning *p, int width, struct oa_text *out)
         add_plan_row(p, &p->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    add_card_memory(p, out);
+    if (oa_device_chosen(p->c, &card) && card.memory) {
+        oa_card_memory_text(&card, out);
+        for (int i = 0; i < p->count; i++)
+            oa_card_excess_text(&card, p->row[i].attention, &p->row[i].plan, out);
+    }
     add_plan_times(p, out);
     for (int i = 0; i < p->count; i++)
         oa_rank_plans_text(p->c, p->row[i].attention, o, &p->row[i].ranks, width, out);

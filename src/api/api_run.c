@@ -82,19 +82,7 @@ static enum oa_error open_newest_checkpoint(struct oa_trained *t, const char *fo
     return OA_OK;
 }
 
-static enum oa_error open_run_model(struct oa_trained *t, const char *folder,
-                                    const struct oa_model_form *form, bool ended,
-                                    enum oa_precision precision)
-{
-    char path[OA_PATH];
-    OA_TRY(oa_device_open(t->context, precision, false, &t->device));
-    oa_tape_init(&t->tape, t->device);
-    OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
-    return ended ? oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model)
-                 : open_newest_checkpoint(t, folder, form);
-}
-
-/* What computes: the run's own precision; float32 where it is bf16; another one. */
+/* Instead of a precision: the run's own one, or float32 where that is bf16. */
 enum run_precision { AS_TRAINED = -2, FINELY = -1 };
 
 static enum oa_error open_trained_run(oa_context *c, const char *folder, int wanted,
@@ -121,8 +109,13 @@ static enum oa_error open_trained_run(oa_context *c, const char *folder, int wan
                       precision = wanted >= 0 ? (enum oa_precision)wanted : trained;
     if (wanted == FINELY && trained == OA_PRECISION_BF16)
         precision = OA_PRECISION_F32;
+    OA_TRY(oa_device_open(c, precision, false, &t->device));
+    oa_tape_init(&t->tape, t->device);
+    OA_TRY(oa_path(c, path, folder, "model.safetensors"));
     oa_copies_use(c, folder, true);
-    enum oa_error e = open_run_model(t, folder, &form, ended, precision);
+    enum oa_error e =
+        ended ? oa_model_open_saved(t->device, path, &t->options, &form, t->tokenizer, &t->model)
+              : open_newest_checkpoint(t, folder, &form);
     oa_copies_use(c, NULL, false);
     return e;
 }
@@ -150,15 +143,6 @@ enum oa_error oa_precision_read(oa_context *c, const char *name, enum oa_precisi
     return oa_fail(c, OA_ARGUMENT, "--precision \"%.40s\": expected f32, bf16 or f64", name);
 }
 
-/* As before training in bf16. */
-static enum oa_error warn_of_rounding(const struct oa_trained *t)
-{
-    struct oa_options o = t->options;
-    o.train_precision = OA_PRECISION_BF16;
-    o.model_attention_dropout = 0;
-    return oa_attention_warn(t->context, o.model_attention, oa_form_stacks(&t->model->form), &o);
-}
-
 enum oa_error oa_trained_open_as(oa_context *c, const char *folder, const char *precision,
                                  struct oa_trained *t)
 {
@@ -168,8 +152,12 @@ enum oa_error oa_trained_open_as(oa_context *c, const char *folder, const char *
     *t = (struct oa_trained){ .context = c };
     OA_TRY(oa_precision_read(c, precision, &wanted));
     OA_TRY(oa_trained_open_in(c, folder, wanted, t));
-    return wanted == OA_PRECISION_BF16 && t->options.train_precision != wanted ? warn_of_rounding(t)
-                                                                               : OA_OK;
+    if (wanted != OA_PRECISION_BF16 || t->options.train_precision == wanted)
+        return OA_OK;
+    struct oa_options o = t->options; /* the warning of training in bf16 */
+    o.train_precision = OA_PRECISION_BF16;
+    o.model_attention_dropout = 0;
+    return oa_attention_warn(c, o.model_attention, oa_form_stacks(&t->model->form), &o);
 }
 
 enum oa_error oa_trained_check_output(const struct oa_trained *t, const char *folder)

@@ -157,16 +157,6 @@ static enum oa_error resample(oa_context *c, const struct score_plan *p,
     return OA_OK;
 }
 
-static enum oa_error take_systems(oa_context *c, const struct sides *s, const struct oa_metric *m,
-                                  struct oa_statistics *system)
-{
-    const struct oa_score_request *r = s->plan->request;
-    for (int k = 0; k < r->hypotheses; k++)
-        OA_TRY(oa_statistics_take(c, m, &s->plan->options, s->hypothesis[k].line, s->references,
-                                  r->references, s->hypothesis[k].count, &system[k]));
-    return OA_OK;
-}
-
 static void add_resamples(const struct score_plan *p, const struct oa_statistics *system,
                           const struct oa_resample *found, struct score_row *row)
 {
@@ -203,8 +193,12 @@ static enum oa_error score_segments(oa_context *c, const struct sides *s, const 
     int systems = s->plan->request->hypotheses;
     struct oa_statistics *system = oa_alloc(c, (size_t)systems * sizeof *system);
     struct oa_resample *found = oa_alloc(c, (size_t)systems * sizeof *found);
-    enum oa_error e = system && found ? take_systems(c, s, m, system) : OA_NO_MEMORY;
-    if (e == OA_OK && s->plan->request->sentence_level) {
+    const struct oa_score_request *r = s->plan->request;
+    enum oa_error e = system && found ? OA_OK : OA_NO_MEMORY;
+    for (int k = 0; k < systems && e == OA_OK; k++)
+        e = oa_statistics_take(c, m, &s->plan->options, s->hypothesis[k].line, s->references,
+                               r->references, s->hypothesis[k].count, &system[k]);
+    if (e == OA_OK && r->sentence_level) {
         name_segments(s->plan, m, row);
         score_report_lines(system, row, json, lines);
     } else if (e == OA_OK) {
@@ -243,13 +237,6 @@ static void row_f1(const struct score_plan *p, const struct oa_f1 *f, struct sco
     }
 }
 
-static void row_accuracy(const struct oa_classes *k, struct score_row *row)
-{
-    row->score = oa_accuracy(k);
-    oa_text_printf(&row->title, "accuracy");
-    oa_text_printf(&row->verbose, "(%ld of %ld)", k->right, k->lines);
-}
-
 /* Lines of both sides as labels: none is empty, whole numbers have one spelling. */
 static enum oa_error take_labels(oa_context *c, const struct sides *s, int system)
 {
@@ -257,15 +244,6 @@ static enum oa_error take_labels(oa_context *c, const struct sides *s, int syste
     OA_TRY(oa_lines_respell(c, &s->hypothesis[system]));
     OA_TRY(no_empty_line(c, &s->reference[0]));
     return no_empty_line(c, &s->hypothesis[system]);
-}
-
-static enum oa_error count_labels(oa_context *c, const struct sides *s, int system,
-                                  struct oa_classes *k)
-{
-    *k = (struct oa_classes){ .count = 0 };
-    OA_TRY(take_labels(c, s, system));
-    return oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line,
-                            s->reference[0].count, k);
 }
 
 static enum oa_error score_confusion(oa_context *c, const struct sides *s, struct score_row *row)
@@ -284,25 +262,31 @@ static enum oa_error score_confusion(oa_context *c, const struct sides *s, struc
 static enum oa_error score_labels(oa_context *c, const struct sides *s, enum score_kind kind,
                                   int system, struct score_row *row)
 {
-    struct oa_classes k;
+    struct oa_classes k = { .count = 0 };
     struct oa_f1 f1;
-    enum oa_error e = count_labels(c, s, system, &k);
+    enum oa_error e = take_labels(c, s, system);
+    if (e == OA_OK)
+        e = oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line,
+                             s->reference[0].count, &k);
     if (e == OA_OK && kind == SCORE_F1)
         e = oa_f1_of(c, &k, s->plan->options.f1_average, positive_label(s->plan), &f1);
     row->decimals = score_decimals(s->plan, 4);
     oa_text_printf(&row->signature, "n:%ld|classes:%d%s", k.lines, k.count,
                    resampling_fields_of(s->plan).s);
-    if (e == OA_OK && kind == SCORE_F1)
+    if (e == OA_OK && kind == SCORE_F1) {
         row_f1(s->plan, &f1, row);
-    else if (e == OA_OK && kind == SCORE_MCC) {
+    } else if (e == OA_OK && kind == SCORE_MCC) {
         bool defined;
         row->score = oa_mcc(&k, &defined);
         oa_text_printf(&row->title, "MCC");
         if (!defined)
             oa_text_printf(&row->verbose,
                            "(not defined: one side has a single label; counted as 0)");
-    } else if (e == OA_OK)
-        row_accuracy(&k, row);
+    } else if (e == OA_OK) {
+        row->score = oa_accuracy(&k);
+        oa_text_printf(&row->title, "accuracy");
+        oa_text_printf(&row->verbose, "(%ld of %ld)", k.right, k.lines);
+    }
     add_version(row, "1.9.1");
     oa_classes_free(&k);
     return e;
@@ -382,7 +366,7 @@ static enum oa_error label_rows_of_systems(oa_context *c, const struct sides *s,
     return e;
 }
 
-/* Means, intervals and p of rows whose scores are there. */
+/* Adds means, intervals and p to rows that have scores. */
 static enum oa_error resample_values(oa_context *c, const struct sides *s, enum score_kind kind,
                                      struct score_row *row)
 {
@@ -459,8 +443,8 @@ static void choose_tokens(oa_context *c, struct score_plan *p, const struct side
                s->reference[0].name);
 }
 
-/* Text that is already tokenised has its full stops alone, and gets a BLEU that nobody else's can
- * be compared with. */
+/* In text that is already tokenised full stops are words; its BLEU is not comparable with that of
+ * detokenised text. */
 static void warn_of_tokens(oa_context *c, const struct sides *s)
 {
     const struct score_plan *p = s->plan;

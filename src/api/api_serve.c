@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * serve: runs opened, and their models behind HTTP. */
+ * serve: opens runs and serves their models over HTTP. */
 #include "api/api.h"
 #include "serve/serve.h"
 
@@ -17,20 +17,13 @@ struct service {
     char *keys;
 };
 
-static enum oa_error refuse_same_names(const struct service *s)
+static enum oa_error open_runs(struct service *s)
 {
     const struct oa_serve_request *r = s->request;
     for (int i = 0; i < r->folders; i++)
         for (int k = 0; k < i; k++)
             if (strcmp(r->folder[i], r->folder[k]) == 0)
                 return oa_fail(s->context, OA_ARGUMENT, "%s is given twice", r->folder[i]);
-    return OA_OK;
-}
-
-static enum oa_error open_runs(struct service *s)
-{
-    const struct oa_serve_request *r = s->request;
-    OA_TRY(refuse_same_names(s));
     s->trained = oa_alloc(s->context, (size_t)r->folders * sizeof *s->trained);
     s->model = oa_alloc(s->context, (size_t)r->folders * sizeof *s->model);
     if (!s->trained || !s->model)

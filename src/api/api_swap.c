@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * swap: a run with another attention in the place of its own. Nothing is trained. */
+ * swap: a run with another attention instead of its own. Nothing is trained. */
 #include "api/api.h"
 #include "base/file_copies.h"
 #include "base/folder_lock.h"
@@ -21,7 +21,8 @@ struct swapping {
 
 /* ---- making ---- */
 
-/* The seed is that of the run: what is frozen in both is the same, and files need not have it. */
+/* The seed is that of the run: tensors that are frozen in both are the same and need not be stored.
+ */
 static enum oa_error swap_open_model(struct swapping *s, const char *attention)
 {
     struct oa_options o = s->from.options;
@@ -49,7 +50,7 @@ static enum oa_error swap_write(const struct swapping *s)
                             s->from.specials.name ? &s->from.specials : NULL, false, s->out);
 }
 
-/* Imported models can have numbers of double precision, whatever they are trained in. */
+/* Imported models can be stored in double precision, whatever train.precision is. */
 static enum oa_error swap_open_run(struct swapping *s)
 {
     char path[OA_PATH];
@@ -84,7 +85,7 @@ static enum oa_error swap_make(struct swapping *s, const char *attention)
     return e;
 }
 
-/* ---- what was kept ---- */
+/* ---- weights that were kept ---- */
 
 static double kept_numbers(const struct oa_fitting *f)
 {
@@ -172,7 +173,7 @@ static void visit_layers(const struct swapping *s, void *argument,
             }
 }
 
-/* Is the tensor of the run taken by any? */
+/* Whether a parameter of the new model takes values of the run's tensor p. */
 static bool swap_takes(const struct oa_transfer *t, const struct oa_parameter *p)
 {
     long first;

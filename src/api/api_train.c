@@ -29,7 +29,8 @@ static enum oa_error check_same_run(const oa_config *config, const char *folder)
     return OA_OK;
 }
 
-/* Options and a tokenizer, left by a start that failed before its first step, are not a run. */
+/* A folder with options and a tokenizer alone, left by a start that failed before its first step,
+ * has no run. */
 static enum oa_error check_train_folder(const oa_config *config, const char *folder, int resume)
 {
     char path[OA_PATH];
@@ -109,17 +110,7 @@ static void add_tested_text(const struct outcome *o, struct oa_text *t)
                            m[i].unit);
 }
 
-static void add_started_text(const struct outcome *o, struct oa_text *t)
-{
-    if (!o->options->train_init[0])
-        return;
-    oa_text_printf(t, "\nstarted from    ");
-    oa_name_add(t, o->options->train_init);
-    oa_text_printf(t, ": %d of %d tensors (" OA_INITIAL_FILE ")", o->started.taken,
-                   o->started.count);
-}
-
-/* Of options that decide it; with the defaults, rows begin anywhere. */
+/* Epochs and padding, where options make them known; by default rows begin anywhere in the text. */
 static void add_reading_text(const struct outcome *o, struct oa_text *t)
 {
     const struct oa_reading *r = &o->run->reading;
@@ -161,7 +152,12 @@ static void add_outcome_text(const struct outcome *o, struct oa_text *t)
     oa_name_add(t, o->folder);
     oa_text_printf(t, "\nattention       ");
     oa_name_add(t, o->options->model_attention);
-    add_started_text(o, t);
+    if (o->options->train_init[0]) {
+        oa_text_printf(t, "\nstarted from    ");
+        oa_name_add(t, o->options->train_init);
+        oa_text_printf(t, ": %d of %d tensors (" OA_INITIAL_FILE ")", o->started.taken,
+                       o->started.count);
+    }
     oa_text_printf(t, "\nsteps           %ld, %.0f tokens", run->steps, run->tokens);
     if (o->options->train_patience > 0 && run->steps < o->options->train_steps)
         oa_text_printf(t, ", stopped early of %ld", o->options->train_steps);
@@ -311,7 +307,7 @@ static enum oa_error open_train_folder(const oa_config *config, const char *fold
     return e;
 }
 
-/* Recorded options of a resumed run that the caller did not give: older programs had other
+/* Takes recorded options of a resumed run that the caller did not give: older programs had other
  * defaults. */
 static enum oa_error take_recorded_options(oa_config *config, const char *folder)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * translate: what an encoder with a decoder writes for lines of text, block by block. */
+ * translate: an encoder-decoder writes outputs for lines of text, block by block. */
 #include "api/input_lines.h"
 #include "api/word_links.h"
 #include "tasks/writer.h"
@@ -13,22 +13,11 @@ struct translation {
     struct oa_input_lines lines;
     struct oa_writer writer;
     struct oa_coded_line source[OA_SIDE_BY_SIDE];
-    int count; /* lines of the block at hand */
+    int count; /* lines of the current block */
     uint64_t written, unended;
 };
 
 /* ---- opening ---- */
-
-static enum oa_error check_task(const struct translation *x, const char *folder,
-                                const struct oa_task *task)
-{
-    if (task && oa_task_writes(task))
-        return OA_OK;
-    return oa_fail(x->t.context, OA_ARGUMENT,
-                   "%s was trained for the task \"%s\"; translate needs a run of translate, "
-                   "summarize or dialogue",
-                   folder, x->t.options.data_task);
-}
 
 /* Options that are not given are those of the run. */
 static enum oa_error read_decode_options(const oa_config *config, const struct oa_options *run,
@@ -54,7 +43,11 @@ static enum oa_error open_translation(struct translation *x, const oa_config *co
     struct oa_options decode;
     OA_TRY(oa_trained_open(x->t.context, folder, &x->t));
     const struct oa_task *task = oa_task_find(x->t.options.data_task);
-    OA_TRY(check_task(x, folder, task));
+    if (!task || !oa_task_writes(task))
+        return oa_fail(x->t.context, OA_ARGUMENT,
+                       "%s was trained for the task \"%s\"; translate needs a run of translate, "
+                       "summarize or dialogue",
+                       folder, x->t.options.data_task);
     OA_TRY(read_decode_options(config, &x->t.options, &decode));
     if (best > decode.decode_beam)
         return oa_fail(x->t.context, OA_ARGUMENT,
@@ -73,10 +66,10 @@ static enum oa_error open_translation(struct translation *x, const oa_config *co
 
 /* ---- writing ---- */
 
-/* A line at hand, and what was written for it: NULL where it has no answer. */
+/* A line and its hypotheses. */
 struct answered {
     const struct oa_coded_line *line;
-    const struct oa_hypothesis *found;
+    const struct oa_hypothesis *found; /* NULL: the line is blank, or cannot be read */
 };
 
 static enum oa_error find_links(struct translation *x, const struct answered *a,
@@ -89,7 +82,7 @@ static enum oa_error find_links(struct translation *x, const struct answered *a,
     return oa_links_find(&x->t, &source, h->ids, h->count, out);
 }
 
-/* As Pharaoh has them: "0-0 2-1". */
+/* In Pharaoh's format: "0-0 2-1". */
 static enum oa_error add_links(struct translation *x, const struct answered *a,
                                const struct oa_hypothesis *h, struct oa_text *out)
 {
@@ -120,7 +113,9 @@ static enum oa_error add_translation_line(struct translation *x, const struct an
     return OA_OK;
 }
 
-static enum oa_error say_list(struct translation *x, const struct answered *a, struct oa_text *out)
+/* The best hypotheses in the format of n-best lists: "number ||| text ||| score". */
+static enum oa_error add_nbest_list(struct translation *x, const struct answered *a,
+                                    struct oa_text *out)
 {
     const struct oa_hypothesis *h = a->found;
     for (int i = 0; h && i < x->r->best && h[i].count >= 0; i++) {
@@ -185,7 +180,7 @@ static enum oa_error print_translation(struct translation *x, const struct answe
     struct oa_text text;
     oa_text_init(&text, x->t.context);
     enum oa_error e = oa_wants_json(x->out) ? add_translation_json(x, a, &text)
-                      : x->r->best          ? say_list(x, a, &text)
+                      : x->r->best          ? add_nbest_list(x, a, &text)
                                             : add_translation_line(x, a, &text);
     if (e == OA_OK && text.length)
         return oa_emit(x->out, &text);
@@ -232,8 +227,8 @@ static enum oa_error next_translate_block(struct translation *x, bool *more)
     return e;
 }
 
-/* Of the best hypothesis of each line. */
-static void account(const struct translation *x)
+/* Reports lines that were cut or not read, and best hypotheses that did not end. */
+static void log_incomplete(const struct translation *x)
 {
     long most = x->t.options.model_context - 1, limit = x->writer.beam.limit;
     bool limited = limit && limit <= most;
@@ -252,7 +247,7 @@ static enum oa_error translate(struct translation *x, const oa_config *config, c
     OA_TRY(open_translation(x, config, folder));
     while (more)
         OA_TRY(next_translate_block(x, &more));
-    account(x);
+    log_incomplete(x);
     return OA_OK;
 }
 

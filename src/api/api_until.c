@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A comparison that adds seeds until it is resolved: rounds of runs, which the statistics of the
- * runs so far ask for (report/until.c), within a budget of time. The time of a round is predicted
- * from the runs before it; it is the only decision that does not depend on finished runs alone. */
+ * A comparison that adds seeds until it is resolved: rounds of runs, chosen by the statistics of
+ * the runs so far (report/until.c), within a budget of time. Whether a round fits the budget is
+ * predicted from the time of earlier runs; every other decision depends on results of finished runs
+ * alone. */
 #include "api/api_until.h"
 
 #include "compare/comparison_file.h"
@@ -38,7 +39,7 @@ static double mean_run_seconds(const struct oa_comparison *k, int entry)
     return n ? sum / n : 0;
 }
 
-/* Of the round by the clock: training time, times the overhead of the rounds before. */
+/* Of the round by the clock: training time times the overhead factor of the rounds before. */
 static double predicted_seconds(const struct until *u)
 {
     double training = 0, all = mean_run_seconds(u->k, -1);
@@ -56,14 +57,6 @@ static int count_untrained(const struct until *u)
     for (int i = 0; i < u->wanted; i++)
         n += !oa_comparison_has(u->session, &u->cells[i]);
     return n;
-}
-
-/* The first round is always made: without it the time of a run is unknown. */
-static bool fits_budget(const struct until *u)
-{
-    double budget = u->k->until.budget;
-    return budget <= 0 || u->k->until.rounds == 0 || count_untrained(u) == 0 ||
-           until_spent(u) + predicted_seconds(u) <= budget;
 }
 
 /* ---- a round ---- */
@@ -107,15 +100,6 @@ static void log_round(const struct until *u, const struct oa_summary *s)
     oa_text_free(&line);
 }
 
-static double round_training_seconds(const struct until *u, const bool *had)
-{
-    double sum = 0;
-    for (int i = 0; i < u->wanted; i++)
-        if (!had[i])
-            sum += u->k->entries[u->cells[i].entry].runs[u->cells[i].seed].seconds;
-    return sum;
-}
-
 static enum oa_error make_round(struct until *u)
 {
     double began = oa_clock();
@@ -125,25 +109,33 @@ static enum oa_error make_round(struct until *u)
     bool trains = count_untrained(u) > 0;
     enum oa_error e = had ? oa_comparison_make(u->session, u->cells, u->wanted) : OA_NO_MEMORY;
     if (e == OA_OK && trains) {
+        double seconds = 0;
+        for (int i = 0; i < u->wanted; i++)
+            if (!had[i])
+                seconds += u->k->entries[u->cells[i].entry].runs[u->cells[i].seed].seconds;
         u->now.rounds += oa_clock() - began;
-        u->now.training += round_training_seconds(u, had);
+        u->now.training += seconds;
     }
     oa_free(had);
     u->k->until.rounds++;
     return e;
 }
 
-/* The statistics of the runs so far, the runs that they ask for, and these runs. *over: there are
- * no more. */
+/* Computes the statistics of the runs so far, and makes the runs that they ask for. *over: the
+ * comparison has ended. */
 static enum oa_error until_round(struct until *u, bool *over)
 {
     struct oa_summary s;
     OA_TRY(oa_summary_make(u->c, u->k, &s));
     bool first = s.count > 0 && s.entries[0].made < u->k->until.least;
+    double budget = u->k->until.budget;
     enum oa_error e = oa_until_wanted(u->c, u->k, &s, u->cells, &u->wanted);
+    /* The first round is always made: without it the time of a run is unknown. */
+    bool limited = budget > 0 && u->k->until.rounds > 0;
     if (e == OA_OK && u->wanted == 0)
         u->k->until.ending = oa_until_ending(u->k, &s);
-    else if (e == OA_OK && !fits_budget(u))
+    else if (e == OA_OK && limited && count_untrained(u) > 0 &&
+             until_spent(u) + predicted_seconds(u) > budget)
         u->k->until.ending = OA_ENDING_BUDGET;
     *over = u->k->until.ending != OA_ENDING_NONE;
     if (e == OA_OK && !*over)

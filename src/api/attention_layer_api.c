@@ -15,7 +15,7 @@ struct oa_attention_pass {
 struct oa_attention {
     oa_context *context;
     struct oa_attention_form form;
-    struct oa_single_layer rig;
+    struct oa_single_layer single;
     struct oa_layer_views views;
     struct oa_attention_pass last; /* of oa_attention_forward */
 };
@@ -53,19 +53,19 @@ static enum oa_error open_layer(struct oa_attention *a, const char *spec)
     const struct oa_attention_form *f = &a->form;
     OA_TRY(oa_status(a->context));
     OA_TRY(check_form(a->context, f, &precision));
-    OA_TRY(oa_single_layer_open(a->context, spec, precision, false, &a->rig));
+    OA_TRY(oa_single_layer_open(a->context, spec, precision, false, &a->single));
     struct oa_layer_shape shape = oa_equal_heads_shape(f->width, f->heads, f->length);
     shape.memory_length = f->memory_length ? f->memory_length : f->length;
     shape.causal = f->causal != 0;
     shape.cross = f->cross != 0;
     shape.bias = f->bias != 0;
-    if (a->rig.spec.layers > 1)
+    if (a->single.spec.layers > 1)
         return oa_fail(a->context, OA_ARGUMENT, "the attention has %d layers; give one",
-                       a->rig.spec.layers);
-    OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
-    OA_TRY(oa_layer_views_open(&a->views, &a->rig, f->seed));
+                       a->single.spec.layers);
+    OA_TRY(oa_single_layer_layer(&a->single, 0, &shape));
+    OA_TRY(oa_layer_views_open(&a->views, &a->single, f->seed));
     a->last.attention = a;
-    oa_tape_init(&a->last.tape, a->rig.device);
+    oa_tape_init(&a->last.tape, a->single.device);
     return oa_status(a->context);
 }
 
@@ -90,7 +90,7 @@ void oa_attention_close(oa_attention *a)
     oa_layer_views_close(&a->views);
     if (a->last.attention)
         oa_tape_free(&a->last.tape);
-    oa_single_layer_close(&a->rig);
+    oa_single_layer_close(&a->single);
     oa_free(a);
 }
 
@@ -115,7 +115,7 @@ static oa_tensor *take_tensor(oa_tape *t, const void *x, long rows, long width, 
 
 static enum oa_error check_memory(const struct oa_attention *a, const struct oa_attention_input *in)
 {
-    long longest = a->rig.layer.shape.memory_length;
+    long longest = a->single.layer.shape.memory_length;
     if (!a->form.cross != !in->memory)
         return oa_fail(a->context, OA_ARGUMENT,
                        a->form.cross ? "cross-attention: give a memory"
@@ -173,9 +173,9 @@ enum oa_error oa_attention_pass_forward(oa_attention_pass *p, const struct oa_at
     p->y = NULL;
     take_input(a, &p->tape, in, true, &taken);
     OA_TRY(oa_status(a->context));
-    oa_tensor *out = oa_layer_forward(&p->tape, &a->rig.layer, &taken);
+    oa_tensor *out = oa_layer_forward(&p->tape, &a->single.layer, &taken);
     OA_TRY(oa_status(a->context));
-    oa_acts_download(a->rig.device, out->rows * out->cols, out->data, y);
+    oa_acts_download(a->single.device, out->rows * out->cols, out->data, y);
     p->x = taken.x;
     p->memory = taken.memory;
     p->y = out;
@@ -188,9 +188,9 @@ static void give_gradient(struct oa_attention *a, const oa_tensor *x, void *dx)
     if (!x || !dx)
         return;
     if (x->gradient)
-        oa_acts_download(a->rig.device, x->rows * x->cols, x->gradient, dx);
+        oa_acts_download(a->single.device, x->rows * x->cols, x->gradient, dx);
     else
-        memset(dx, 0, (size_t)(x->rows * x->cols) * a->rig.device->numbers.real_size);
+        memset(dx, 0, (size_t)(x->rows * x->cols) * a->single.device->numbers.real_size);
 }
 
 enum oa_error oa_attention_pass_backward(oa_attention_pass *p, const void *dy, void *dx,
@@ -220,7 +220,7 @@ oa_attention_pass *oa_attention_pass_open(oa_attention *a)
     if (!p)
         return NULL;
     p->attention = a;
-    oa_tape_init(&p->tape, a->rig.device);
+    oa_tape_init(&p->tape, a->single.device);
     return p;
 }
 
@@ -250,8 +250,8 @@ oa_attention_state *oa_attention_state_open(oa_attention *a)
     if (!s)
         return NULL;
     s->attention = a;
-    oa_tape_init(&s->tape, a->rig.device);
-    if (oa_layer_state_open(&a->rig.layer, a->form.length, &s->state) == OA_OK)
+    oa_tape_init(&s->tape, a->single.device);
+    if (oa_layer_state_open(&a->single.layer, a->form.length, &s->state) == OA_OK)
         return s;
     oa_attention_state_close(s);
     return NULL;
@@ -261,19 +261,19 @@ void oa_attention_state_close(oa_attention_state *s)
 {
     if (!s)
         return;
-    oa_layer_state_close(&s->attention->rig.layer, s->state);
+    oa_layer_state_close(&s->attention->single.layer, s->state);
     oa_tape_free(&s->tape);
     oa_free(s);
 }
 
 void oa_attention_state_reset(oa_attention_state *s)
 {
-    oa_layer_state_reset(&s->attention->rig.layer, s->state);
+    oa_layer_state_reset(&s->attention->single.layer, s->state);
 }
 
 enum oa_error oa_attention_state_copy(const oa_attention_state *from, oa_attention_state *to)
 {
-    return oa_layer_state_copy(&from->attention->rig.layer, from->state, to->state);
+    return oa_layer_state_copy(&from->attention->single.layer, from->state, to->state);
 }
 
 enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention_input *in, void *y)
@@ -288,9 +288,9 @@ enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention
     take_input(a, &s->tape, in, false, &taken);
     OA_TRY(oa_status(a->context));
     taken.state = s->state;
-    const oa_tensor *out = oa_layer_forward(&s->tape, &a->rig.layer, &taken);
+    const oa_tensor *out = oa_layer_forward(&s->tape, &a->single.layer, &taken);
     OA_TRY(oa_status(a->context));
-    oa_acts_download(a->rig.device, out->rows * out->cols, out->data, y);
+    oa_acts_download(a->single.device, out->rows * out->cols, out->data, y);
     return OA_OK;
 }
 
@@ -298,15 +298,15 @@ enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention
 
 int oa_attention_weights(oa_attention *a, int i, struct oa_weights *out)
 {
-    return oa_layer_views_weights(&a->views, &a->rig.store, i, out);
+    return oa_layer_views_weights(&a->views, &a->single.store, i, out);
 }
 
 void oa_attention_changed(oa_attention *a)
 {
-    oa_layer_views_changed(&a->views, &a->rig.store);
+    oa_layer_views_changed(&a->views, &a->single.store);
 }
 
 void oa_attention_zero_gradients(oa_attention *a)
 {
-    oa_layer_views_zero_gradients(&a->views, &a->rig.store);
+    oa_layer_views_zero_gradients(&a->views, &a->single.store);
 }

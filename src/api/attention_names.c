@@ -3,35 +3,25 @@
 
 #include <string.h>
 
-static int count_lines(const char *text)
+/* The lines of compare.attentions, without blanks around them; empty lines are ignored. */
+static enum oa_error take_own(const oa_config *config, struct oa_names *out)
 {
-    int lines = 1;
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-/* Cuts the text into its lines; blanks around them and empty lines do not count. */
-static void cut_lines(struct oa_names *n)
-{
+    const char *own = config->options.compare_attentions;
+    size_t lines = 1;
+    for (const char *at = own; *at; at++)
+        lines += *at == '\n';
+    out->text = oa_copy_text(config->context, own);
+    out->name = oa_alloc(config->context, lines * sizeof *out->name);
+    if (!out->text || !out->name)
+        return OA_NO_MEMORY;
     char *rest = NULL;
-    for (char *line = strtok_r(n->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(out->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         line += strspn(line, " ");
         for (size_t end = strlen(line); end > 0 && line[end - 1] == ' '; end--)
             line[end - 1] = 0;
         if (*line)
-            n->name[n->count++] = line;
+            out->name[out->count++] = line;
     }
-}
-
-static enum oa_error take_own(const oa_config *config, struct oa_names *out)
-{
-    const char *own = config->options.compare_attentions;
-    out->text = oa_copy_text(config->context, own);
-    out->name = oa_alloc(config->context, ((size_t)count_lines(own) + 1) * sizeof *out->name);
-    if (!out->text || !out->name)
-        return OA_NO_MEMORY;
-    cut_lines(out);
     return OA_OK;
 }
 

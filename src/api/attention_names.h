@@ -7,12 +7,11 @@
 #include "api/api.h"
 
 struct oa_names {
-    char *text; /* owned; the names lie in it. NULL: they are the caller's */
+    char *text; /* owned, contains the names; NULL: they are the caller's */
     const char **name;
     int count;
 };
-/* Given ones take the place of the configuration's, which is said. oa_names_free also after an
- * error. */
+/* Given ones override the configuration's, with a notice. oa_names_free also after an error. */
 enum oa_error oa_names_open(const oa_config *config, const char *const *given, int count,
                             struct oa_names *out);
 void oa_names_free(struct oa_names *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The measurement behind `orthant bench`: one attention layer at one length. */
+ * The measurement of `orthant bench`: one attention layer at one length. */
 #ifndef ORTHANT_BENCH_LAYER_H
 #define ORTHANT_BENCH_LAYER_H
 
@@ -23,8 +23,8 @@ struct oa_layer_cost {
     char why_not[600]; /* a sentence: this attention has no such layer, or too large a one. Empty:
                           measured */
 };
-/* What the layer is refused for is in why_not and is no failure. A pass that takes long is not
- * repeated. OA_INTERRUPTED when a stop was asked for: what is in out then is no measurement. */
+/* A layer that is refused is no failure: the reason is in why_not. A pass that takes long is not
+ * repeated. OA_INTERRUPTED when a stop was requested: *out is then incomplete. */
 enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what,
                                struct oa_layer_cost *out);
 

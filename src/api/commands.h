@@ -143,7 +143,7 @@ OA_API enum oa_error oa_export(oa_context *c, const char *run, const char *out,
                                const struct oa_output *output);
 
 /* A run with the weights of `run` and another attention, in `out`, which must not have one; what
- * does not fit is initialised. The text is what was kept of each layer. */
+ * does not fit is initialised. The text has the weights of each layer that were kept. */
 OA_API enum oa_error oa_swap(oa_context *c, const char *run, const char *attention, const char *out,
                              const struct oa_output *output);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention on given queries, keys and values for programs. The caller's arrays, with any strides,
- * become contiguous tensors of each group of heads, and gradients go back the same way. A past is
- * made of rows of zeros before the queries, since backward passes of the engines need as many
+ * become contiguous tensors of each group of heads, and gradients go back the same way. With a
+ * past, rows of zeros are put before the queries, since backward passes of the engines need as many
  * queries as keys; without a backward pass the logits engine needs no such rows. */
 #include "api/layer_weights.h"
 #include "attention/mechanism.h"
@@ -13,7 +13,7 @@ enum core_array { QUERY, KEY, VALUE };
 struct oa_core {
     oa_context *context;
     struct oa_core_form form; /* with the defaults filled in */
-    struct oa_single_layer rig;
+    struct oa_single_layer single;
     struct oa_layer_views views;
 };
 
@@ -66,10 +66,10 @@ static enum oa_error core_open_layer(struct oa_core *core, const char *spec)
         return oa_fail(core->context, OA_ARGUMENT,
                        "arrays of bfloat16 with the precision \"%s\": choose bf16",
                        f->precision ? f->precision : "f32");
-    OA_TRY(oa_single_layer_open(core->context, spec, precision, false, &core->rig));
-    if (core->rig.spec.layers > 1)
+    OA_TRY(oa_single_layer_open(core->context, spec, precision, false, &core->single));
+    if (core->single.spec.layers > 1)
         return oa_fail(core->context, OA_ARGUMENT, "the attention has %d layers; give one",
-                       core->rig.spec.layers);
+                       core->single.spec.layers);
     struct oa_layer_shape shape = { .width = f->heads * f->head_width,
                                     .heads = f->heads,
                                     .head_width = f->head_width,
@@ -81,8 +81,8 @@ static enum oa_error core_open_layer(struct oa_core *core, const char *spec)
                                     .core = true,
                                     .given_key_heads = f->key_heads,
                                     .logit_cap = f->logit_cap };
-    OA_TRY(oa_single_layer_layer(&core->rig, 0, &shape));
-    return oa_layer_views_open(&core->views, &core->rig, f->seed);
+    OA_TRY(oa_single_layer_layer(&core->single, 0, &shape));
+    return oa_layer_views_open(&core->views, &core->single, f->seed);
 }
 
 oa_core *oa_core_open(oa_context *c, const char *spec, const struct oa_core_form *form)
@@ -103,7 +103,7 @@ void oa_core_close(oa_core *core)
     if (!core)
         return;
     oa_layer_views_close(&core->views);
-    oa_single_layer_close(&core->rig);
+    oa_single_layer_close(&core->single);
     oa_free(core);
 }
 
@@ -113,7 +113,7 @@ oa_core_pass *oa_core_pass_open(oa_core *core)
     if (!p)
         return NULL;
     p->core = core;
-    oa_tape_init(&p->tape, core->rig.device);
+    oa_tape_init(&p->tape, core->single.device);
     return p;
 }
 
@@ -132,14 +132,14 @@ struct core_block {
     const struct oa_group *group;
     enum core_array array;
     long all_heads, heads, width; /* of the caller's array; of the tensor; of a row of a head */
-    long rows, before;            /* of a sequence of the tensor; of them before the caller's */
+    long rows, before;            /* of a sequence of the tensor; zeros among them, at its begin */
 };
 
 static struct core_block core_block_of(const struct oa_core_pass *p, int group,
                                        enum core_array array)
 {
     const struct oa_core_form *f = &p->core->form;
-    const struct oa_group *g = &p->core->rig.layer.group[group];
+    const struct oa_group *g = &p->core->single.layer.group[group];
     bool query = array == QUERY;
     return (struct core_block){ .group = g,
                                 .array = array,
@@ -161,13 +161,13 @@ static bool core_block_is_whole(const struct core_block *b)
 
 static size_t core_element_size(const struct oa_core *core)
 {
-    const struct oa_numbers *n = &core->rig.device->numbers;
+    const struct oa_numbers *n = &core->single.device->numbers;
     return core->form.bf16_arrays ? n->act_size : n->real_size;
 }
 
 static void core_upload(const struct oa_core *core, long n, const void *from, void *act)
 {
-    struct oa_device *d = core->rig.device;
+    struct oa_device *d = core->single.device;
     if (core->form.bf16_arrays)
         d->ops->upload(d, (size_t)n * d->numbers.act_size, from, act);
     else
@@ -176,7 +176,7 @@ static void core_upload(const struct oa_core *core, long n, const void *from, vo
 
 static void core_download(const struct oa_core *core, long n, const void *act, void *to)
 {
-    struct oa_device *d = core->rig.device;
+    struct oa_device *d = core->single.device;
     if (core->form.bf16_arrays)
         d->ops->download(d, (size_t)n * d->numbers.act_size, act, to);
     else
@@ -189,7 +189,7 @@ static void core_download(const struct oa_core *core, long n, const void *act, v
 static long core_block_head(const struct oa_core_pass *p, const struct core_block *b, long head)
 {
     return b->array == QUERY ? b->group->first_head + head
-                             : oa_core_key_head(&p->core->rig.layer, b->group, head);
+                             : oa_core_key_head(&p->core->single.layer, b->group, head);
 }
 
 /* Copies the rows of the caller's array in the order of the tensor. */
@@ -222,7 +222,7 @@ static void core_add_row(bool doubles, long n, const void *from, void *to)
 static void core_scatter(const struct oa_core_pass *p, const struct core_block *b, const char *from,
                          char *to)
 {
-    const struct oa_device *d = p->core->rig.device;
+    const struct oa_device *d = p->core->single.device;
     size_t row = (size_t)b->width * d->numbers.real_size;
     for (long i = 0; i < p->batch * b->rows; i++) {
         long token = i % b->rows - b->before, place = i / b->rows * (b->rows - b->before) + token;
@@ -237,7 +237,7 @@ static void core_scatter(const struct oa_core_pass *p, const struct core_block *
 static oa_tensor *core_take(struct oa_core_pass *p, int group, enum core_array array,
                             const void *from, const long given[3], bool gradient)
 {
-    struct oa_device *d = p->core->rig.device;
+    struct oa_device *d = p->core->single.device;
     const struct core_block b = core_block_of(p, group, array);
     long cols = b.heads * b.width, rows = p->batch * b.rows, all = b.all_heads * b.width;
     long dense[3] = { (b.rows - b.before) * all, all, b.width };
@@ -264,7 +264,7 @@ static oa_tensor *core_take(struct oa_core_pass *p, int group, enum core_array a
 static void core_give(struct oa_core_pass *p, const struct core_block *b, const oa_tensor *x,
                       void *to)
 {
-    struct oa_device *d = p->core->rig.device;
+    struct oa_device *d = p->core->single.device;
     if (!x || !x->gradient)
         return;
     if (core_block_is_whole(b)) {
@@ -281,7 +281,7 @@ static void core_give(struct oa_core_pass *p, const struct core_block *b, const 
 /* The gradient of an array, contiguous. Sums over repeated heads are rounded to bfloat16 once. */
 static void core_give_array(struct oa_core_pass *p, enum core_array array, void *to)
 {
-    struct oa_device *d = p->core->rig.device;
+    struct oa_device *d = p->core->single.device;
     const struct core_block first = core_block_of(p, 0, array);
     long count = p->batch * (first.rows - first.before) * first.all_heads * first.width;
     bool rounds = p->core->form.bf16_arrays && !core_block_is_whole(&first);
@@ -290,7 +290,7 @@ static void core_give_array(struct oa_core_pass *p, enum core_array array, void 
     if (!out)
         return;
     memset(out, 0, (size_t)count * (rounds ? d->numbers.real_size : core_element_size(p->core)));
-    for (int g = 0; g < p->core->rig.layer.groups; g++) {
+    for (int g = 0; g < p->core->single.layer.groups; g++) {
         const struct core_block b = core_block_of(p, g, array);
         const struct oa_core_heads *x = &p->given[g];
         core_give(p, &b, array == QUERY ? x->query : array == KEY ? x->key : x->value, out);
@@ -315,8 +315,8 @@ static enum oa_error core_check_tokens(const struct oa_core *core, long queries,
     if (f->causal && keys < queries)
         return oa_fail(core->context, OA_SHAPE,
                        "%ld queries are more than the %ld keys of a causal form", queries, keys);
-    for (int g = 0; g < core->rig.layer.groups; g++)
-        if (f->causal && keys > queries && core->rig.layer.group[g].query_conv)
+    for (int g = 0; g < core->single.layer.groups; g++)
+        if (f->causal && keys > queries && core->single.layer.group[g].query_conv)
             return oa_fail(core->context, OA_UNSUPPORTED,
                            "a convolution of queries (conv) reads earlier queries, and with a past "
                            "of %ld keys they are missing: give the whole sequence",
@@ -331,7 +331,7 @@ static enum oa_error core_check_tokens(const struct oa_core *core, long queries,
 static enum oa_error core_check_input(const struct oa_core *core, const struct oa_core_input *in,
                                       long keys)
 {
-    const struct oa_layer *l = &core->rig.layer;
+    const struct oa_layer *l = &core->single.layer;
     OA_TRY(oa_status(core->context));
     OA_TRY(oa_check_reserved(core->context, "oa_core_input", in->reserved, 4));
     if (in->batch < 1 || in->queries < 1)
@@ -353,8 +353,8 @@ static enum oa_error core_check_input(const struct oa_core *core, const struct o
 /* Whether all groups run on the logits engine, which can begin with a later query. */
 static bool core_begins_later(const struct oa_core *core)
 {
-    for (int g = 0; g < core->rig.layer.groups; g++)
-        if (core->rig.layer.group[g].mechanism->forward != oa_part_forward)
+    for (int g = 0; g < core->single.layer.groups; g++)
+        if (core->single.layer.group[g].mechanism->forward != oa_part_forward)
             return false;
     return true;
 }
@@ -376,7 +376,7 @@ static void core_take_lengths(struct oa_core_pass *p, const int32_t *lengths, lo
 static void core_take_input(struct oa_core_pass *p, const struct oa_core_input *in)
 {
     bool gradient = !in->no_backward;
-    int groups = p->core->rig.layer.groups;
+    int groups = p->core->single.layer.groups;
     p->given = oa_tape_take_host(&p->tape, (size_t)groups * sizeof *p->given);
     for (int g = 0; p->given && g < groups; g++)
         p->given[g] = (struct oa_core_heads){
@@ -388,7 +388,7 @@ static void core_take_input(struct oa_core_pass *p, const struct oa_core_input *
 
 static void core_give_output(const struct oa_core_pass *p, const oa_tensor *out, char *o)
 {
-    const struct oa_device *d = p->core->rig.device;
+    const struct oa_device *d = p->core->single.device;
     long rows = p->before + p->queries;
     size_t size = core_element_size(p->core);
     for (long b = 0; b < (p->before ? p->batch : 1); b++)
@@ -418,7 +418,7 @@ enum oa_error oa_core_forward(oa_core_pass *p, const struct oa_core_input *in, v
                                     .keys = keys };
     core_take_lengths(p, in->lengths, taken.first, &taken);
     OA_TRY(oa_status(core->context));
-    oa_tensor *out = oa_layer_forward(&p->tape, &core->rig.layer, &taken);
+    oa_tensor *out = oa_layer_forward(&p->tape, &core->single.layer, &taken);
     OA_TRY(oa_status(core->context));
     core_give_output(p, out, o);
     p->o = in->no_backward ? NULL : out;
@@ -430,7 +430,7 @@ enum oa_error oa_core_forward(oa_core_pass *p, const struct oa_core_input *in, v
 /* d_o, with zeros for the rows before the queries. */
 static void core_take_gradient(struct oa_core_pass *p, const void *d_o)
 {
-    struct oa_device *d = p->core->rig.device;
+    struct oa_device *d = p->core->single.device;
     long count = p->o->rows * p->o->cols;
     size_t size = core_element_size(p->core), row = (size_t)p->o->cols * size;
     const void *elements = d_o;
@@ -493,11 +493,11 @@ oa_core_state *oa_core_state_open(oa_core *core, long batch)
         return NULL;
     s->pass.core = core;
     s->batch = batch;
-    oa_tape_init(&s->pass.tape, core->rig.device);
+    oa_tape_init(&s->pass.tape, core->single.device);
     s->sequence = oa_alloc(core->context, (size_t)batch * sizeof *s->sequence);
     enum oa_error e = s->sequence ? OA_OK : OA_NO_MEMORY;
     for (long b = 0; e == OA_OK && b < batch; b++)
-        e = oa_layer_state_open(&core->rig.layer, core->form.length, &s->sequence[b]);
+        e = oa_layer_state_open(&core->single.layer, core->form.length, &s->sequence[b]);
     if (e == OA_OK)
         return s;
     oa_core_state_close(s);
@@ -509,7 +509,7 @@ void oa_core_state_close(oa_core_state *s)
     if (!s)
         return;
     for (long b = 0; s->sequence && b < s->batch; b++)
-        oa_layer_state_close(&s->pass.core->rig.layer, s->sequence[b]);
+        oa_layer_state_close(&s->pass.core->single.layer, s->sequence[b]);
     oa_free(s->sequence);
     oa_tape_free(&s->pass.tape);
     oa_free(s);
@@ -518,12 +518,12 @@ void oa_core_state_close(oa_core_state *s)
 void oa_core_state_reset(oa_core_state *s)
 {
     for (long b = 0; b < s->batch; b++)
-        oa_layer_state_reset(&s->pass.core->rig.layer, s->sequence[b]);
+        oa_layer_state_reset(&s->pass.core->single.layer, s->sequence[b]);
 }
 
 enum oa_error oa_core_state_copy(const oa_core_state *from, const long *from_row, oa_core_state *to)
 {
-    const struct oa_layer *l = &to->pass.core->rig.layer;
+    const struct oa_layer *l = &to->pass.core->single.layer;
     for (long b = 0; b < to->batch; b++)
         if (from == to || from->pass.core != to->pass.core || from_row[b] < 0 ||
             from_row[b] >= from->batch)
@@ -563,7 +563,7 @@ static void core_step_one(struct oa_core_state *s, const struct oa_core_input *i
                                     .state = s->sequence[b] };
     if (oa_status(p->core->context) != OA_OK)
         return;
-    oa_tensor *out = oa_layer_forward(&p->tape, &p->core->rig.layer, &taken);
+    oa_tensor *out = oa_layer_forward(&p->tape, &p->core->single.layer, &taken);
     if (oa_status(p->core->context) == OA_OK)
         core_give_output(p, out, o + (size_t)(b * out->rows * out->cols) * size);
 }
@@ -591,15 +591,15 @@ enum oa_error oa_core_step(oa_core_state *s, const struct oa_core_input *in, voi
 
 int oa_core_weights(oa_core *core, int i, struct oa_weights *out)
 {
-    return oa_layer_views_weights(&core->views, &core->rig.store, i, out);
+    return oa_layer_views_weights(&core->views, &core->single.store, i, out);
 }
 
 void oa_core_changed(oa_core *core)
 {
-    oa_layer_views_changed(&core->views, &core->rig.store);
+    oa_layer_views_changed(&core->views, &core->single.store);
 }
 
 void oa_core_zero_gradients(oa_core *core)
 {
-    oa_layer_views_zero_gradients(&core->views, &core->rig.store);
+    oa_layer_views_zero_gradients(&core->views, &core->single.store);
 }

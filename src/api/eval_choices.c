@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * eval --pairs, eval --choices: the text of several that a language model gives the highest
- * log-probability, and the share of those that are right.
+ * eval --pairs, eval --choices: the share of questions for which the right one of several texts has
+ * the highest log-probability.
  *
- * The tokens of a choice are those of context and choice together from the number of tokens that
- * the context alone has, as in lm-evaluation-harness; a blank is between the two where none is. */
+ * Context and choice are encoded together, with a blank between them where there is none; as in
+ * lm-evaluation-harness, the first tokens, as many as the context alone has, are not scored. */
 #include "api/api.h"
 #include "data/questions.h"
 #include "print/print.h"
@@ -13,10 +13,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Of the questions of a file, or of all: right, and ties of the right one with another, which do
- * not count as right; by the sum of log-probabilities and by that for each byte. */
+/* Of the questions of a file, or of all. Index 0: by log-probability; 1: by that per byte. */
 struct choice_tally {
-    int count, right[2], ties[2];
+    int count, right[2];
+    int ties[2]; /* of the right choice with another, which do not count as right */
 };
 
 struct choice_eval {
@@ -272,23 +272,17 @@ static enum oa_error report_choices(struct choice_eval *x, const struct oa_outpu
 
 /* ---- the command ---- */
 
-static enum oa_error check_choices_run(const struct choice_eval *x)
-{
-    if (oa_is_language_model(&x->t.model->form))
-        return OA_OK;
-    return oa_fail(x->t.context, OA_UNSUPPORTED,
-                   "%s is no language model that reads from left to right: only such a model gives "
-                   "whole texts a probability",
-                   x->folder);
-}
-
 static enum oa_error open_choices(struct choice_eval *x)
 {
     oa_context *c = x->t.context;
     enum oa_question_kind kind = x->r->pairs ? OA_MINIMAL_PAIRS : OA_MULTIPLE_CHOICE;
     OA_TRY(oa_questions_read(c, x->data, kind, &x->questions));
     OA_TRY(oa_trained_open(c, x->folder, &x->t));
-    OA_TRY(check_choices_run(x));
+    if (!oa_is_language_model(&x->t.model->form))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s is no language model that reads from left to right: only such a model "
+                       "gives whole texts a probability",
+                       x->folder);
     if (x->r->prefix)
         OA_TRY(oa_tokenizer_encode(x->t.tokenizer, x->r->prefix, strlen(x->r->prefix), &x->prefix));
     x->files = x->questions.question[x->questions.count - 1].file + 1;

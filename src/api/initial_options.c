@@ -18,7 +18,7 @@ struct initial_options {
     struct oa_text taken;
 };
 
-/* Models of this task can have the attention. */
+/* Whether models of this task can have the attention. */
 static bool fits_attention(const struct initial_options *t)
 {
     char *name = NULL;
@@ -30,7 +30,7 @@ static bool fits_attention(const struct initial_options *t)
     return good;
 }
 
-/* Whether a model with both stacks starts from one. */
+/* Whether both models are encoder-decoders. */
 static bool both_write(const struct initial_options *t)
 {
     return t->form.encoder && t->form.decoder && (t->stacks & OA_STACK(OA_STACK_CROSS));

@@ -30,7 +30,9 @@ static const char *why_unreadable(const struct oa_input_lines *l, const char *s,
     return NULL;
 }
 
-/* A line that cannot be read is said. Columns that are not there at all are no matter of a line. */
+/* A line that cannot be read is reported and counted. A missing column is an error of the whole
+ * file.
+ */
 static enum oa_error encode_input_line(struct oa_input_lines *l, const char *s, size_t n,
                                        bool *header, struct oa_examples *out)
 {
@@ -125,7 +127,7 @@ void oa_input_lines_release(struct oa_coded_line *lines, int count)
         oa_examples_close(&lines[i].coded);
 }
 
-/* ---- the account ---- */
+/* ---- notices ---- */
 
 void oa_input_lines_account(const struct oa_input_lines *l)
 {

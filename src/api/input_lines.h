@@ -20,17 +20,16 @@ struct oa_input_lines {
                 size_t *length); /* 0 at the end, -1 after an error */
     void *argument;
     struct oa_input_columns *columns; /* NULL: a line is a text */
-    bool pictures;                    /* what is read are pixels */
+    bool pictures;                    /* the input is pixels */
     bool blanks;                      /* blank lines are encoded like others */
-    const char *file;                 /* of the lines at hand; NULL: the standard input */
-    uint64_t before;                  /* lines of other files before it */
-    double all;                       /* bytes there are, for progress; 0: not known */
+    const char *file;                 /* the current one; NULL: standard input */
+    uint64_t before;                  /* lines of the files before it */
+    double all;                       /* bytes of the whole input, for progress; 0: unknown */
     const char *title;                /* of the progress */
     struct oa_bar bar;
-    bool failed;  /* `next`: what was read before it is answered first */
-    double bytes; /* read */
-    uint64_t lines, cut,
-        bad; /* read; longer than the model reads; without an answer because of what they are */
+    bool failed;              /* `next` gave -1: lines before it are answered first */
+    double bytes;             /* read */
+    uint64_t lines, cut, bad; /* read; longer than the model's context; unreadable */
 };
 
 /* At most `most` lines; *more is false at the end. OA_INTERRUPTED when a stop is asked for. */
@@ -38,11 +37,10 @@ enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_
                                   int *count, bool *more);
 /* The error of a `next` that gave -1. */
 enum oa_error oa_input_failed(oa_context *c, uint64_t line);
-/* What is around the text of a line: a byte order mark before the first one of a file, CR after it.
- */
+/* Removes a byte order mark before the first line of a file, and CR after any line. */
 void oa_input_line_trim(bool first, const char **line, size_t *length);
 void oa_input_lines_release(struct oa_coded_line *lines, int count);
-/* What was cut and what could not be read, in notices. */
+/* Logs how many lines were cut, and how many could not be read. */
 void oa_input_lines_account(const struct oa_input_lines *l);
 
 #endif

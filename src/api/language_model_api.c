@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A trained language model for programs: what a run's folder holds, behind arrays of ids and
- * numbers. */
+ * A trained language model for programs, which pass ids and numbers in arrays. */
 #include "api/api.h"
 
 #include <string.h>

@@ -7,13 +7,13 @@
 
 static const double overhead = 2e-6; /* seconds of a core that a message takes, sent or received */
 
+/* One rank exchanges nothing. */
 static double communication_seconds(const struct oa_options *o, long ranks,
                                     const struct oa_traffic *t)
 {
-    double bytes = fmax(t->sent, t->received);
     if (ranks == 1)
         return 0;
-    return 8 * bytes / (1e9 * o->cluster_bandwidth) +
+    return 8 * fmax(t->sent, t->received) / (1e9 * o->cluster_bandwidth) +
            (2 + log2((double)ranks)) * 1e-6 * o->cluster_latency +
            2 * overhead * (double)t->messages;
 }
@@ -23,23 +23,16 @@ static bool divides_micro_batches(const struct oa_options *o, long ranks)
     return ranks <= o->cluster_ranks && o->train_accumulate % ranks == 0;
 }
 
-static long first_rank_count(const struct oa_options *o)
-{
-    int count = 0;
-    long ranks = o->cluster_ranks + 1;
-    while (count < OA_RANK_PLANS && ranks > 1)
-        count += divides_micro_batches(o, --ranks);
-    return ranks;
-}
-
 enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o,
                                  const struct oa_model_form *form,
                                  const struct oa_step_shape *shape,
                                  const struct oa_machine_rates *rates, struct oa_rank_plans *out)
 {
+    long first = o->cluster_ranks + 1; /* of the largest OA_RANK_PLANS numbers that divide */
+    for (int count = 0; count < OA_RANK_PLANS && first > 1;)
+        count += divides_micro_batches(o, --first);
     out->count = 0;
-    for (long ranks = first_rank_count(o); o->cluster_ranks > 1 && ranks <= o->cluster_ranks;
-         ranks++) {
+    for (long ranks = first; o->cluster_ranks > 1 && ranks <= o->cluster_ranks; ranks++) {
         struct oa_rank_plan *p = &out->of[out->count];
         if (!divides_micro_batches(o, ranks))
             continue;

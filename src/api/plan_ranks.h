@@ -4,9 +4,9 @@
  *     arithmetic and memory traffic of a rank's share, as they are counted (train.h: oa_plan_rank)
  *   + max(sent, received)/bandwidth + (2 + log2 R)·latency + messages·overhead
  *
- * where nothing overlaps: the two rounds of the exchange (cluster/tree_sum.h) follow the backward
- * pass, and a gathering of losses them. Ranks are as fast as this machine, and the network gives
- * each its bandwidth at all times. */
+ * where nothing overlaps: the backward pass, the two rounds of the exchange (cluster/tree_sum.h)
+ * and the gathering of losses follow each other. Ranks are as fast as this machine, and each has
+ * the bandwidth of the network to itself. */
 #ifndef ORTHANT_PLAN_RANKS_H
 #define ORTHANT_PLAN_RANKS_H
 

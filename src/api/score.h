@@ -61,7 +61,7 @@ void score_row_free(struct score_row *row);
 
 /* rows: of one system, metric by metric. */
 void score_report(const struct score_row *row, int rows, bool json, struct oa_text *out);
-/* rows [metrics][systems]; what p means is said where there is one. */
+/* rows [metrics][systems]; explains p where it is printed. */
 void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems,
                           bool json, struct oa_text *out);
 /* A score for each line; the row has the signature. */

@@ -28,8 +28,8 @@ static const char *words(const struct oa_text *t)
 
 /* ---- text ---- */
 
-/* The equals signs stand below each other. */
-static void lines(const struct score_row *row, int rows, struct oa_text *out)
+/* Aligned at the equals signs. */
+static void add_score_lines(const struct score_row *row, int rows, struct oa_text *out)
 {
     size_t widest = 0;
     for (int i = 0; i < rows; i++) {
@@ -54,7 +54,7 @@ static void lines(const struct score_row *row, int rows, struct oa_text *out)
 
 /* ---- JSON ---- */
 
-/* The number that is printed, so that text and JSON say the same; null when it is not finite. */
+/* Rounded as it is printed, so that text and JSON agree; null when it is not finite. */
 static json_t *printed_number(double x, int decimals)
 {
     char digits[400];
@@ -130,7 +130,7 @@ void score_report(const struct score_row *row, int rows, bool json, struct oa_te
         }
         oa_text_printf(out, rows > 1 ? "\n]\n" : "\n");
     } else
-        lines(row, rows, out);
+        add_score_lines(row, rows, out);
 }
 
 /* ---- several systems ---- */
@@ -245,7 +245,7 @@ static void each_text(const struct oa_statistics *s, struct score_row *row, stru
         oa_text_cut(&row->verbose, 0);
         if (s->metric->verbose)
             s->metric->verbose(s->options, numbers, &row->verbose);
-        lines(row, 1, out);
+        add_score_lines(row, 1, out);
     }
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a request for scores asks for: names into tables, and everything refused that would do
- * nothing. */
+ * Checks a request for scores, and refuses options without effect. */
 #include "api/score.h"
 
 #include <string.h>
 
 /* ---- words ---- */
 
-/* Index of a word among those of a list that ends with NULL; NULL is the first. */
+/* Index of a word in a list that ends with NULL; 0 for the word NULL. */
 static enum oa_error choose(oa_context *c, const char *what, const char *word,
                             const char *const *list, int *index)
 {
@@ -58,14 +57,6 @@ static enum oa_error add_score_item(oa_context *c, struct score_plan *p, enum sc
     return OA_OK;
 }
 
-static enum oa_error add_rouge(oa_context *c, struct score_plan *p)
-{
-    OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rouge1"));
-    OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rouge2"));
-    OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rougeL"));
-    return p->request->rouge_newline ? add_score_item(c, p, SCORE_SEGMENTS, "rougeLsum") : OA_OK;
-}
-
 static enum oa_error add_metric(oa_context *c, struct score_plan *p, const char *name)
 {
     static const struct {
@@ -76,23 +67,17 @@ static enum oa_error add_metric(oa_context *c, struct score_plan *p, const char 
                    { "pearson", SCORE_PEARSON },   { "spearman", SCORE_SPEARMAN } };
     int index;
     OA_TRY(choose(c, "metric", name, names, &index));
-    if (strcmp(name, "rouge") == 0)
-        return add_rouge(c, p);
+    if (strcmp(name, "rouge") == 0) {
+        OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rouge1"));
+        OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rouge2"));
+        OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rougeL"));
+        return p->request->rouge_newline ? add_score_item(c, p, SCORE_SEGMENTS, "rougeLsum")
+                                         : OA_OK;
+    }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i].name, name) == 0)
             return add_score_item(c, p, others[i].kind, name);
     return add_score_item(c, p, SCORE_SEGMENTS, name);
-}
-
-static enum oa_error add_metrics(oa_context *c, struct score_plan *p)
-{
-    const struct oa_score_request *r = p->request;
-    if (r->metrics < 1 || r->metrics > SCORE_MOST / 4)
-        return oa_fail(c, OA_ARGUMENT, "%d metrics given; give 1 to %d", r->metrics,
-                       SCORE_MOST / 4);
-    for (int i = 0; i < r->metrics; i++)
-        OA_TRY(add_metric(c, p, r->metric[i]));
-    return OA_OK;
 }
 
 static bool has_segments(const struct score_plan *p, const char *family)
@@ -254,7 +239,11 @@ enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r,
     *out = (struct score_plan){ .request = r };
     if (!oa_whole_number(positive, strlen(positive), &out->positive_number))
         out->positive_number.s[0] = 0;
-    OA_TRY(add_metrics(c, out));
+    if (r->metrics < 1 || r->metrics > SCORE_MOST / 4)
+        return oa_fail(c, OA_ARGUMENT, "%d metrics given; give 1 to %d", r->metrics,
+                       SCORE_MOST / 4);
+    for (int i = 0; i < r->metrics; i++)
+        OA_TRY(add_metric(c, out, r->metric[i]));
     OA_TRY(read_options(c, r, out));
     OA_TRY(check_idle(c, out));
     OA_TRY(check_sides(c, out));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model was measured by, for people and as JSON: the loss in the unit of its task, and the
- * task's measures. */
+ * Scores of a model as text and JSON: the loss in the unit of its task, and the task's measures. */
 #include "api/api.h"
 
 #include <math.h>
@@ -33,7 +32,7 @@ struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *
 
 /* ---- text ---- */
 
-/* Ids that are written as numbers are no text either. */
+/* Token ids that are written as numbers do not count as text. */
 static bool has_text(const struct oa_workload *w)
 {
     if (strcmp(oa_tokenizer_kind_name(w->tokenizer), "ids") == 0)

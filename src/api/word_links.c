@@ -16,8 +16,7 @@ static int32_t read_bytes(struct counting *n, const char *bytes, size_t length)
 {
     int32_t first = -1;
     for (size_t i = 0; i < length; i++) {
-        bool blank =
-            memchr(" \t\n\v\f\r", bytes[i], 7) != NULL; /* 0 is one as well: it is printed so */
+        bool blank = memchr(" \t\n\v\f\r", bytes[i], 7) != NULL; /* and 0, printed as a blank */
         n->words += !blank && !n->inside;
         n->inside = !blank;
         first = first < 0 && !blank ? (int32_t)n->words - 1 : first;
@@ -47,19 +46,9 @@ struct linking {
     const struct oa_sequences *source;
     const int32_t *written;
     long count;
-    int32_t *read, *target_word, *source_word,
-        *link; /* what the decoder read, before each id that it wrote */
+    int32_t *read; /* by the decoder before each id that it wrote */
+    int32_t *target_word, *source_word, *link;
 };
-
-static enum oa_error store_links(struct oa_context *c, const struct linking *l, long words,
-                                 struct oa_links *out)
-{
-    out->link = oa_alloc(c, ((size_t)words + 1) * sizeof *out->link);
-    for (int32_t w = 0; out->link && w < words; w++)
-        if (l->link[w] >= 0)
-            out->link[out->count++] = (struct oa_link){ l->link[w], w };
-    return out->link ? OA_OK : OA_NO_MEMORY;
-}
 
 static enum oa_error link_words(struct linking *l, struct oa_links *out)
 {
@@ -75,7 +64,12 @@ static enum oa_error link_words(struct linking *l, struct oa_links *out)
     if (e == OA_OK)
         e = oa_alignment_link(&a, l->target_word, l->source_word, words, l->link);
     oa_alignment_close(&a);
-    return e == OA_OK ? store_links(l->t->context, l, words, out) : e;
+    OA_TRY(e);
+    out->link = oa_alloc(l->t->context, ((size_t)words + 1) * sizeof *out->link);
+    for (int32_t w = 0; out->link && w < words; w++)
+        if (l->link[w] >= 0)
+            out->link[out->count++] = (struct oa_link){ l->link[w], w };
+    return out->link ? OA_OK : OA_NO_MEMORY;
 }
 
 enum oa_error oa_links_find(struct oa_trained *t, const struct oa_sequences *source,
