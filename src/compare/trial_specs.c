@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The runs of a tuning as they are planned: their seeds, steps and options, that every cell is the
- * same model, and what all of them cost. */
+ * The trials of a tuning before they run: seeds, steps and options, the check that every cell is
+ * the same model, and the cost of all. */
 #include "compare/trial_specs.h"
 #include "compare/comparison_session.h"
 #include "compare/initial_runs.h"
@@ -35,8 +35,8 @@ long oa_trial_steps(const struct comparison_session *t, int entry)
     return (long)fmax(1, round((double)steps * (double)t->steps[entry] / (double)t->steps[0]));
 }
 
-/* The seed of the comparison that a trial belongs to where it starts from another one's run: that
- * of its tuning, or of none, so that it starts from the first run there. */
+/* The seed that selects the initial run of a trial: that of its tuning, or, with one tuning for all
+ * seeds, its own, which no initial run has, so that the first one is taken. */
 static long seed_of_start(const struct comparison_session *t, int tuning, long trial_seed)
 {
     return t->out->tuning.per_seed ? t->r->options->train_seed + tuning : trial_seed;
@@ -114,7 +114,7 @@ enum oa_error oa_trial_check_plans(struct comparison_session *t)
     return OA_OK;
 }
 
-/* ---- what it costs ---- */
+/* ---- cost ---- */
 
 /* Runs of the comparison that are known to be made. */
 static long count_comparison_runs(const struct comparison_session *t)
@@ -123,7 +123,7 @@ static long count_comparison_runs(const struct comparison_session *t)
     return t->out->count * (o->compare_until_resolved ? o->compare_seeds : t->out->seeds);
 }
 
-/* Once, by the trials of one tuning of each attention, where nothing was there before. */
+/* Logged once, after the first tuning of each attention, unless runs of an earlier call exist. */
 void oa_tuning_log_times(struct comparison_session *t)
 {
     const struct oa_overall *all = &t->overall;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* ---- made and to be made ---- */
+/* ---- finished and missing trials ---- */
 
 static struct oa_run *new_trials(oa_context *c, const struct oa_comparison *k,
                                  const struct oa_grid *g)
@@ -100,7 +100,7 @@ int oa_trial_edge(const struct oa_comparison *k, const struct oa_tuned *u, int c
 
 /* ---- more values ---- */
 
-/* Trials of cells that both grids have. To values of the old one others were only appended. */
+/* Copies the trials of cells of the old grid; the new one only appends values. */
 static void copy_trials(const struct oa_comparison *k, const struct oa_grid *old,
                         const struct oa_run *from, const struct oa_grid *g, struct oa_run *to)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tuning before a comparison. Every attention tries every cell of compare.tune's grid in runs of
  * its own, the trials, and takes the cell with the best mean score into the comparison
- * (oa_comparison_options). With compare.tune_per = seed that is done for each seed with trials of
- * its own, so that what chance does to the choice varies over the seeds of the comparison; with
- * once, all seeds share one tuning, which is otherwise the same.
+ * (oa_comparison_options). With compare.tune_per = seed each seed has a tuning with trials of its
+ * own, so that the effect of chance on the choice varies over the seeds of the comparison; with
+ * once, all seeds share one tuning.
  *
  * Trials see neither the validation text of the comparison nor its seeds: they train on the
  * training text without its end, which validates them, and their seeds are far away. They are runs
@@ -20,7 +20,7 @@ enum {
     TITLE = OA_OPTION_TEXT + 512 /* bytes of "tuning ATTENTION, CELL" */
 };
 
-/* ---- what is there ---- */
+/* ---- trials and choices of earlier calls ---- */
 
 static json_t *cell_values(const struct oa_grid *g, int cell)
 {
@@ -39,7 +39,7 @@ static const char *seed_key(const struct comparison_session *t, int tuning, char
     return out;
 }
 
-/* The cell that contest.json has for it; -1: none, or one that no cell is. */
+/* The cell that contest.json records; -1: none, or values that are no cell of the grid. */
 static int recorded_cell(const struct comparison_session *t, int entry, int tuning)
 {
     char key[32];
@@ -75,8 +75,8 @@ static enum oa_error read_trials(const struct comparison_session *t, int entry, 
     return OA_OK;
 }
 
-/* Checks the trials of a tuning that are there. The choice is that of an earlier call, or what they
- * lead to where they are complete. The trials are read again when they are needed. */
+/* Checks the finished trials of a tuning. The choice is that of an earlier call or, where all
+ * trials are finished, the one they lead to; they are then read again when they are needed. */
 static enum oa_error check_tuning(struct comparison_session *t, int entry, int tuning)
 {
     struct oa_tuned *u = oa_tuned_of(t->out, entry, tuning);
@@ -112,7 +112,7 @@ enum oa_error oa_comparison_tune_check(struct comparison_session *t)
 
 /* ---- the trials ---- */
 
-/* A tuning that is asked for. */
+/* A tuning to be made. */
 struct wanted_tuning {
     int entry, number;
 };
@@ -177,7 +177,7 @@ static enum oa_error list_trials(struct comparison_session *t, const struct want
     return oa_status(t->c);
 }
 
-/* Only the score of a trial is wanted, so its model and its curve go. */
+/* Only the score of a trial is needed: removes its model and its curve. */
 static enum oa_error trial_ended(void *argument, long number, struct oa_run *run)
 {
     const struct trials *all = argument;
@@ -221,7 +221,7 @@ void oa_comparison_tune_expect(struct comparison_session *t)
             expect_trials(t, entry, g, count_absent(t, &(struct wanted_tuning){ entry, g }));
 }
 
-/* *added: values, over all of them. */
+/* *added: number of values added to all grids. */
 static enum oa_error extend_grids(struct comparison_session *t, const struct wanted_tuning *wanted,
                                   int tunings, int *added)
 {
@@ -307,7 +307,7 @@ static enum oa_error choose_cell(struct comparison_session *t, const struct want
     return OA_OK;
 }
 
-/* Remarks are about all that was chosen so far: made where this call chose something. */
+/* Logs remarks, which are about all choices so far, where this call made one. */
 static enum oa_error choose_cells(struct comparison_session *t, const struct wanted_tuning *wanted,
                                   int tunings)
 {

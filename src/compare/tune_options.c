@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options and data of a tuning: which grid, as what it was begun, on which part of the text. */
+ * Options and data of a tuning: the grid, the options of an older comparison, the part of the text.
+ */
 #include "compare/comparison_session.h"
 
 #include <string.h>
@@ -38,8 +39,9 @@ static void log_overridden(const struct comparison_session *t, const char *key)
     oa_option_pair_close(&value);
 }
 
-/* A comparison that was begun before there were compare.tune_per and tune_extend goes on as it
- * began. */
+/* A comparison of an older program, without compare.tune_per and tune_extend, continues as it
+ * began.
+ */
 static enum oa_error read_tuning_options(struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the spread comes from (Bouthillier et al. 2021, arXiv 2103.03098): next to the runs of a
+ * Sources of variance (Bouthillier et al. 2021, arXiv 2103.03098): in addition to the runs of a
  * comparison, whose seeds vary initial values, batch order and dropout together, runs in which one
- * source alone has other seeds than in the first run. They are in vary/attention-NN/SOURCE-SEED,
- * resumed like all others, and count for no verdict. The uniform baseline is not varied. */
+ * source alone has another seed than in the first run. They are in vary/attention-NN/SOURCE-SEED,
+ * are resumed like all others, and enter no verdict. The uniform baseline is not varied. */
 #include "compare/comparison_session.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- what varies ---- */
+/* ---- sources ---- */
 
 static enum oa_error choose_source(struct comparison_session *t, const char *at, size_t length)
 {
@@ -159,7 +159,7 @@ static enum oa_error train_vary_batch(struct vary_batch *b)
     return e;
 }
 
-/* Another split is another text: one is open at a time, with the tokenizer of them all. */
+/* Each split is another text: one is open at a time, all with the same tokenizer. */
 static enum oa_error train_split(struct vary_batch *b)
 {
     struct oa_options o = b->t->asked;

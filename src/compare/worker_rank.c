@@ -25,8 +25,8 @@ struct worker_rank {
     bool leaving;
     int stopped_by; /* the signal that stopped the comparison; 0: none did */
     bool stopped;   /* the first rank knows that this one was asked to stop while it had no run */
-    bool early; /* *received is the next run: the first of the group was done with the run before
-                   this rank was */
+    bool
+        early; /* *received is the next run: the group's first rank finished the last run earlier */
 };
 
 static bool leads_group(const struct worker_rank *s)
@@ -96,16 +96,15 @@ static bool same_option_text(oa_context *c, const char *key, const struct oa_opt
     return !value.differ;
 }
 
-/* All options that decide which data are read, but train.init: all runs of a comparison that it
- * names have one tokenizer. */
+/* Options that decide which data are read. train.init is none of them: all runs of a comparison
+ * that it names have one tokenizer. */
 static bool same_data(oa_context *c, const struct oa_options *a, const struct oa_options *b)
 {
     const struct oa_option_row *row;
     bool same = same_option_text(c, "model.context", a, b) &&
                 same_option_text(c, "model.source_context", a, b);
-    for (int i = 0; same && (row = oa_option_at(i)); i++) {
+    for (int i = 0; same && (row = oa_option_at(i)); i++)
         same = strcmp(row->section, "data") != 0 || same_option_text(c, row->key, a, b);
-    }
     return same;
 }
 
@@ -269,21 +268,18 @@ static void wait_for_command(struct worker_rank *s)
     }
 }
 
-static enum oa_error open_own_workload(struct worker_rank *s)
-{
-    s->opened = *s->own;
-    if (oa_is_comparison_folder(s->opened.train_init))
-        OA_TRY(oa_initial_runs_first(s->c, &s->opened));
-    s->open = true;
-    return oa_workload_open(s->c, &s->opened, &s->workload);
-}
-
-/* When the first rank has its folder, all compare what they were given. */
+/* When the first rank has opened its folder, all compare their options and texts. */
 static enum oa_error check_same_work(struct worker_rank *s)
 {
     struct oa_cluster *cl = s->cluster;
     OA_TRY(oa_cluster_agree(cl, s->c ? OA_OK : oa_status(cl->context)));
-    enum oa_error e = open_own_workload(s);
+    s->opened = *s->own;
+    enum oa_error e = OA_OK;
+    if (oa_is_comparison_folder(s->opened.train_init))
+        e = oa_initial_runs_first(s->c, &s->opened);
+    s->open = e == OA_OK;
+    if (e == OA_OK)
+        e = oa_workload_open(s->c, &s->opened, &s->workload);
     return oa_same_everywhere(cl, s->own, &s->workload,
                               e == OA_OK ? e : oa_fail_as(cl->context, s->c));
 }

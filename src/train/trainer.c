@@ -47,8 +47,7 @@ static enum oa_error train_micro_batch(void *argument, long micro)
     OA_TRY(oa_batches_random(t->train, (uint64_t)step, t->o->train_accumulate, micro, &batch));
     oa_tape_reset(&t->tape, true, true,
                   oa_stream_child(oa_stream_child(t->stream, (uint64_t)step), (uint64_t)micro));
-    double scale =
-        1 / t->amount.targets; /* sums over micro-batches are means over the step's targets */
+    double scale = 1 / t->amount.targets; /* sums over micro-batches are means over all targets */
     t->losses[micro] = t->teacher.model ? oa_teacher_loss(&t->teacher, &t->tape, &batch, scale,
                                                           1 / (double)t->o->train_accumulate)
                                         : scale * oa_model_loss(&t->tape, t->m, &batch, scale);
@@ -217,8 +216,8 @@ bool oa_trainer_time_to_save(const struct trainer *t)
 
 static bool checkpoint_due(const struct trainer *t, long step)
 {
-    const struct oa_options *o = t->o;
-    if (o->train_checkpoint_every > 0 && step % o->train_checkpoint_every == 0)
+    long every = t->o->train_checkpoint_every;
+    if (every > 0 && step % every == 0)
         return true;
     return t->r->cluster ? t->ranks.save : oa_trainer_time_to_save(t);
 }
@@ -249,19 +248,13 @@ static enum oa_error finish_step(struct trainer *t, long step)
     return signal && !(last && oa_trainer_complete(t)) ? oa_trainer_stopped(t) : OA_OK;
 }
 
-/* Number of points that the log will have, lines and validations. */
-static int curve_points(const struct trainer *t)
-{
-    const struct oa_options *o = t->o;
-    long steps = t->pace.steps, points = steps / o->train_log_every + 2;
-    if (o->train_eval_every)
-        points += steps / o->train_eval_every;
-    return (int)oa_min(points, 1 << 24);
-}
-
 static enum oa_error train_steps(struct trainer *t)
 {
-    OA_TRY(oa_curve_reserve(t->c, t->run, curve_points(t)));
+    const struct oa_options *o = t->o;
+    long points = t->pace.steps / o->train_log_every + 2; /* of the log: lines and validations */
+    if (o->train_eval_every)
+        points += t->pace.steps / o->train_eval_every;
+    OA_TRY(oa_curve_reserve(t->c, t->run, (int)oa_min(points, 1 << 24)));
     OA_TRY(complete_validation(t));
     t->first = t->p.step;
     t->first_tokens = t->p.tokens;

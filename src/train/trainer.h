@@ -34,8 +34,7 @@ struct trainer {
     oa_context *c;
     const struct oa_train_request *r;
     const struct oa_options *o;
-    const char
-        *folder; /* that this rank writes to: the request's on the first, NULL on the others */
+    const char *folder; /* that this rank writes to: the first only; NULL on the others */
     struct oa_device *d;
     struct oa_model *m;
     oa_tape tape;
@@ -50,9 +49,9 @@ struct trainer {
     double age; /* seconds since the checkpoint that was resumed was written; -1: none */
     struct oa_plan plan;
     double started, logged; /* clock: of this session, of the last progress line */
-    double saved,
-        cost;   /* clock of the newest checkpoint of this session (or its start); seconds it took */
-    long first; /* step at which this session began, and what there was then: */
+    double saved;           /* clock: of the newest checkpoint of this session, or its start */
+    double cost;            /* seconds that the checkpoint took */
+    long first;             /* step, tokens and seconds at which this session began */
     double first_tokens, first_seconds;
     char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
     double times[OA_TIMES];
@@ -76,10 +75,10 @@ double oa_trainer_used(const struct trainer *t); /* seconds of the clock that me
  * NaN if a stop was requested. */
 enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens, bool last);
 bool oa_trainer_complete(const struct trainer *t); /* the newest validation ended, or none is due */
-enum oa_error
-oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with the step and how to continue */
-bool oa_trainer_ends_otherwise(
-    const struct trainer *t); /* with averaged or best weights, not those of the last step */
+/* OA_INTERRUPTED, with the step and how to continue. */
+enum oa_error oa_trainer_stopped(struct trainer *t);
+/* Whether the run ends with averaged or best weights, not those of the last step. */
+bool oa_trainer_ends_otherwise(const struct trainer *t);
 enum oa_error oa_trainer_save_pace(struct trainer *t);
 bool oa_trainer_time_to_save(const struct trainer *t); /* by the clock */
 enum oa_error oa_ranks_open(struct trainer *t);
@@ -89,13 +88,13 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t); /* losses of all micr
 /* With train.seconds, gives all ranks the first one's clock. waited: seconds that the cluster's
  * waits had taken before the step. */
 enum oa_error oa_ranks_after_step(struct trainer *t, double waited);
-void oa_ranks_log(struct trainer *t,
-                  struct oa_log_line *line); /* how fast all were since the line before */
-enum oa_error oa_ranks_send_model(struct trainer *t,
-                                  struct oa_model *m); /* values of the first rank's */
+/* Speed and waits of all ranks since the line before. */
+void oa_ranks_log(struct trainer *t, struct oa_log_line *line);
+/* Sends the values of m on the first rank to the others. */
+enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m);
 void oa_ranks_close(struct trainer *t);
-void oa_trainer_account(struct trainer *t); /* fills t->run with steps, tokens and times so far,
-                                               also after divergence */
+/* Fills t->run with steps, tokens and times so far, also after divergence. */
+void oa_trainer_account(struct trainer *t);
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step, on the first rank */
 /* Of the model that the run ends with: on the first rank m, whose values the others get; then the
  * test, if there are data for it. */

@@ -22,8 +22,7 @@ static enum oa_error open_batches(struct trainer *t)
 {
     const struct oa_options *o = t->o;
     const struct oa_workload *w = t->r->workload;
-    struct oa_batch
-        first; /* a text that is too short is refused here, before anything is written */
+    struct oa_batch first; /* refuses a text that is too short before anything is written */
     OA_TRY(
         w->task->batches(t->c, o, w, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
     OA_TRY(oa_batches_random(t->train, 1, o->train_accumulate, 0, &first));
@@ -51,7 +50,7 @@ static enum oa_error resume_pace(struct trainer *t)
     return OA_OK;
 }
 
-/* The checkpoint is not beyond the end that the options set. */
+/* Refuses a checkpoint that is beyond the end of the run by its options. */
 static enum oa_error check_not_beyond(const struct trainer *t, const struct oa_progress *p)
 {
     const struct oa_options *o = t->o;
@@ -111,7 +110,7 @@ static enum oa_error load_checkpoint(struct trainer *t)
     return resume_pace(t);
 }
 
-/* From another run. A checkpoint has the trained values, but not the seeds of transforms. */
+/* Values of the initial run; with a checkpoint only the seeds of transforms, which it lacks. */
 static enum oa_error load_initial_values(struct trainer *t)
 {
     if (!t->o->train_init[0] || oa_rank_of(t->r->cluster) != 0)

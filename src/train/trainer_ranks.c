@@ -16,7 +16,7 @@ struct rank_report {
 
 /* ---- beginning ---- */
 
-/* What of a checkpoint all ranks need. */
+/* The part of a checkpoint that all ranks need. */
 struct run_state {
     bool resumed;
     double age;
@@ -61,13 +61,6 @@ static enum oa_error send_sharded_moment(struct trainer *t, int moment)
     return OA_OK;
 }
 
-static enum oa_error send_moment(struct trainer *t, int moment)
-{
-    struct oa_store *s = &t->m->store;
-    return s->sharded ? send_sharded_moment(t, moment)
-                      : broadcast_array(t, moment ? s->moment2 : s->moment1, s->updated);
-}
-
 static enum oa_error send_run_state(struct trainer *t)
 {
     struct oa_store *s = &t->m->store;
@@ -78,19 +71,10 @@ static enum oa_error send_run_state(struct trainer *t)
     t->pace = state.pace;
     OA_TRY(broadcast_array(t, s->values, s->total));
     for (int i = 0; i < 2 && state.age >= 0; i++)
-        OA_TRY(send_moment(t, i));
+        OA_TRY(s->sharded ? send_sharded_moment(t, i)
+                          : broadcast_array(t, i ? s->moment2 : s->moment1, s->updated));
     oa_store_refresh_all(s);
     return OA_OK;
-}
-
-/* Processor time of all threads of all ranks is not known where a step ends. */
-static enum oa_error check_wall_clock(const struct trainer *t)
-{
-    if (t->o->train_seconds <= 0 || t->o->train_clock == OA_CLOCK_WALL)
-        return OA_OK;
-    return oa_fail(t->c, OA_ARGUMENT,
-                   "train.seconds of processor time needs a single rank: give train.clock wall, or "
-                   "train.steps");
 }
 
 enum oa_error oa_ranks_open(struct trainer *t)
@@ -103,7 +87,12 @@ enum oa_error oa_ranks_open(struct trainer *t)
     k->mine = oa_alloc(t->c, k->bytes);
     k->all = oa_alloc(t->c, k->bytes * (size_t)size);
     OA_TRY(oa_status(t->c));
-    return check_wall_clock(t);
+    if (t->o->train_seconds <= 0 || t->o->train_clock == OA_CLOCK_WALL)
+        return OA_OK;
+    /* The processor time of all threads of all ranks is not known at the end of a step. */
+    return oa_fail(t->c, OA_ARGUMENT,
+                   "train.seconds of processor time needs a single rank: give train.clock wall, or "
+                   "train.steps");
 }
 
 static void note_log_time(struct trainer *t)
