@@ -83,7 +83,7 @@ static void add_overview(const struct oa_judged *j, int count, struct oa_text *o
 
 /* ---- one experiment ---- */
 
-static void add_map(const struct oa_judged *j, const char *charts, struct oa_text *out)
+static void evidence_add_map(const struct oa_judged *j, const char *charts, struct oa_text *out)
 {
     struct oa_text chart;
     oa_text_init(&chart, out->context);
@@ -92,13 +92,13 @@ static void add_map(const struct oa_judged *j, const char *charts, struct oa_tex
     oa_text_free(&chart);
 }
 
-static void add_answer(const struct oa_experiment *e, struct oa_text *out)
+static void evidence_add_answer(const struct oa_experiment *e, struct oa_text *out)
 {
     if (*oa_claim_text(e, "answer"))
         evidence_add_markdown(out, "", oa_claim_text(e, "answer"), "\n\n");
 }
 
-static void add_question(const struct oa_judged *j, struct oa_text *out)
+static void evidence_add_question(const struct oa_judged *j, struct oa_text *out)
 {
     evidence_add_markdown(out, "\n## ", oa_claim_text(j->experiment, "title"), "\n\n");
     oa_text_printf(out, "**%s** (", oa_judged_words(j));
@@ -157,12 +157,12 @@ static void add_declaration(const struct oa_judged *j, struct oa_text *out)
 static void add_experiment(const struct oa_judged *j, bool leads, const char *charts,
                            struct oa_text *out)
 {
-    add_question(j, out);
+    evidence_add_question(j, out);
     if (!leads)
-        add_answer(j->experiment, out);
+        evidence_add_answer(j->experiment, out);
     if (oa_judged_records(j) > 0) {
         if (!leads)
-            add_map(j, charts, out);
+            evidence_add_map(j, charts, out);
         add_claim(j->experiment, out);
         add_results(j, charts, out);
     } else {
@@ -180,8 +180,8 @@ void oa_evidence_markdown(const struct oa_judged *j, int count, const char *char
     bool leads = count > 0 && *oa_claim_text(j[0].experiment, "answer");
     oa_text_printf(out, "%s", title);
     if (leads) {
-        add_map(&j[0], charts, out);
-        add_answer(j[0].experiment, out);
+        evidence_add_map(&j[0], charts, out);
+        evidence_add_answer(j[0].experiment, out);
     }
     oa_text_printf(out, "%s", method);
     add_overview(j, count, out);

@@ -133,7 +133,7 @@ static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
 }
 
 /* What products with dS give. */
-static void add_product_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
+static void add_tile_product_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
 {
     if (t->a->part[c].kind != OA_PART_DOT)
         return;
@@ -199,7 +199,7 @@ void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
     if (t->slope)
         t->d->cpu->kernels.multiply(t->padded_rows * t->padded_cols, t->slope, g->ds, g->ds);
     for (int c = 0; c < t->a->parts; c++) {
-        add_product_gradient(t, g, c, first);
+        add_tile_product_gradient(t, g, c, first);
         add_part_gradient(t, g, c, first);
     }
     if (t->a->forgetting.dquery)
