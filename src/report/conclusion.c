@@ -281,8 +281,13 @@ static void conclude_few_seeds(const struct oa_comparison *k, const struct oa_su
     }
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_FEW_SEEDS, out);
-    oa_text_printf(out, " %s fewer than %d %ss: an estimate and no verdict.",
-                   few == 1 ? "has" : "have", OA_VERDICT_SEEDS, oa_run_kind(k));
+    oa_text_printf(out, " %s fewer than %d %ss", few == 1 ? "has" : "have", OA_VERDICT_SEEDS,
+                   oa_run_kind(k));
+    if (oa_fewest_seeds(s, true) >= OA_VERDICT_SEEDS) {
+        oa_text_printf(out, " in common with ");
+        add_compared(k, s, out);
+    }
+    oa_text_printf(out, ": an estimate and no verdict.");
 }
 
 static void conclude_alone(const struct oa_comparison *k, const struct oa_summary *s,

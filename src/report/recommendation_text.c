@@ -70,6 +70,20 @@ static void add_seeds_wanted(const struct oa_comparison *k, const struct oa_reco
 
 /* ---- what to do ---- */
 
+static void say_seeds(const struct oa_comparison *k, const struct oa_recommendation *r,
+                      struct oa_text *out)
+{
+    if (r->open > 0) {
+        oa_text_printf(out, "More seeds are needed: ");
+        add_seeds_wanted(k, r, out);
+        oa_text_printf(out, ".");
+    } else /* each has enough, but of others than the next one */
+        oa_text_printf(out,
+                       "More of the same seeds are needed: every %s with the same %d or more; or "
+                       "judge the runs as independent ones (--unpaired).",
+                       oa_entry_kind(k), r->seeds);
+}
+
 static void say_repair(const struct oa_comparison *k, const struct oa_recommendation *r,
                        struct oa_text *out)
 {
@@ -222,9 +236,7 @@ char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
         say_nothing(k, r, &out);
         break;
     case OA_ACTION_SEEDS:
-        oa_text_printf(&out, "More seeds are needed: ");
-        add_seeds_wanted(k, r, &out);
-        oa_text_printf(&out, ".");
+        say_seeds(k, r, &out);
         if (k->baseline)
             oa_text_printf(&out, " Until then keep %s: no %s was shown to be better.",
                            named(k, r->entry), oa_entry_kind(k));

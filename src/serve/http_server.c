@@ -244,6 +244,24 @@ static bool is_too_long(const struct oa_exchange *x)
     return length && strtoull(length, NULL, 10) > x->http->settings.body;
 }
 
+static enum MHD_Result count_length(void *lengths, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    (void)kind, (void)value;
+    *(int *)lengths +=
+        strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Transfer-Encoding") == 0;
+    return MHD_YES;
+}
+
+/* A proxy may believe the other one, and take the end of a body for the next request (RFC 9112,
+ * 6.3). */
+static bool has_two_lengths(const struct oa_exchange *x)
+{
+    int lengths = 0;
+    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_length, &lengths);
+    return lengths > 1;
+}
+
 static const struct http_refusal *find_refusal(const struct oa_exchange *x, const char *url,
                                                const char *method)
 {
@@ -258,11 +276,15 @@ static const struct http_refusal *find_refusal(const struct oa_exchange *x, cons
                                              "invalid_api_key",
                                              "a key of --api-key-file is needed: Authorization: "
                                              "Bearer KEY" },
+                                     twice = { MHD_HTTP_BAD_REQUEST, "invalid_request_error", NULL,
+                                               "the length of the body is given twice" },
                                      large = { MHD_HTTP_CONTENT_TOO_LARGE, "invalid_request_error",
                                                NULL, "the body is larger than --body allows" };
     bool post, open;
     if (!has_right_host(x))
         return &host;
+    if (has_two_lengths(x))
+        return &twice;
     if (!x->http->settings.known(url, &post, &open))
         return &unknown;
     if (strcmp(method, post ? "POST" : "GET") != 0 && (post || strcmp(method, "HEAD") != 0))

@@ -131,3 +131,12 @@ says out 'b is identical to a: bitwise the same score with every seed\.'
 awk 'BEGIN { print "system,seed,loss"; for (i = 1; i < 7; i++) printf "e,%d,%s\nb,%d,%s\n", i, i / 10, i, 2 + i * 3 % 7 / 10 }' >short.csv
 expect 0 judge short.csv --baseline b --out short --quiet
 says short/report.html '<h1 id="recommendation">Change to <code>e</code>: it was shown to be better than <code>b</code>, by 2'
+
+# Seven seeds each, four of them in common: enough runs, and not of the same seeds.
+awk 'BEGIN { print "system,seed,loss"; for (i = 1; i < 8; i++) printf "a,%d,%s\nb,%d,%s\n", i, 1 + i / 10, i + 3, 2 + i * 3 % 7 / 10 }' >shared.csv
+expect 0 judge shared.csv --quiet
+tr '\n' ' ' <out >lines
+says lines 'b has fewer than 5 seeds in common with a: an estimate and no verdict\.'
+says lines 'More of the same seeds are needed: every system with the same 5 or more; or judge the runs as independent ones (--unpaired)\.'
+expect 0 judge shared.csv --unpaired --quiet
+says out '^b .* worse$'

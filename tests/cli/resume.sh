@@ -122,6 +122,9 @@ for model in "f32 softmax" "bf16 softmax" "f64 performer(kernel=favor++)" "f32 o
         mv aside used/model.safetensors
     done
 done
+ln -s nowhere moved && rm used/model.safetensors && mv moved used/model.safetensors
+expect 1 eval used
+says err 'used/model.safetensors: .*No such file' # and not the checkpoint: the run has ended, elsewhere
 rm used/model.safetensors used/checkpoint-*
 expect 1 eval used
 says err 'has not ended: there is neither model.safetensors nor a checkpoint'

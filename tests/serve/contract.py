@@ -109,6 +109,13 @@ def check_http():
                            ("Bearer first-kez", 0), ("Bearer firstbkey", 0), ("Bearer Last", 0), ("Bearer first-key second key", 0)]:
         assert call("GET", "/v1/models", headers={"Authorization": given})[0] == (200 if allowed else 401), given
         counts["refused"] += not allowed
+    for headers in (b"Content-Length: 2\r\ncontent-length: 5\r\n", b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n"):
+        with socket.create_connection((NAME, int(PORT)), timeout=60) as s:
+            s.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer last\r\n" + headers + b"\r\n")
+            answer = s.makefile("rb").read()
+            assert answer.startswith(b"HTTP/1.1 400 ") and b"the length of the body is given twice" in answer, answer
+        counts["requests"] += 1
+        counts["refused"] += 1
     score = b'{"model": "run", "input": "a"}'
     for length, expected in ((BODY, 200), (BODY + 1, 413)):
         status, sent, text = call("POST", "/v1/score", score.ljust(length))
