@@ -39,8 +39,9 @@ void oa_answer_metrics(struct oa_server *s, struct oa_exchange *x, json_t *reque
                    http.cut);
     add_prometheus(&t, "http_requests_total", "counter", "requests begun", http.requests);
     add_prometheus(&t, "http_requests_refused_total", "counter",
-                   "requests refused by path, method, key, host or size", http.refused);
-    add_prometheus(&t, "failures_total", "counter", "requests answered with an error", k->failures);
+                   "requests refused by path, method, key, host or length", http.refused);
+    add_prometheus(&t, "failures_total", "counter", "other requests answered with an error",
+                   k->failures);
     add_prometheus(&t, "prompt_tokens_total", "counter",
                    "tokens of prompts, and of texts to score or to embed", k->prompt_tokens);
     add_prometheus(&t, "prompt_tokens_reused_total", "counter",
