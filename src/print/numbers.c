@@ -47,7 +47,7 @@ enum { MOST_DECIMALS = 13 };
 /* As far as the decimals go, with an exponent: "1.25e-12" for 14; "0" where no digit is left. */
 static char *small(char *out, double x, int decimals_shown)
 {
-    int digits = decimals_shown + 1 + (x == 0 ? -decimals_shown - 1 : (int)floor(log10(fabs(x))));
+    int digits = x == 0 ? 0 : decimals_shown + 1 + (int)floor(log10(fabs(x)));
     return digits < 1 ? print(out, "0") : print(out, "%s", oa_real_rounded(x, digits).s);
 }
 
