@@ -23,6 +23,8 @@ def shown(value, decimals, sign=False):
 
 
 def share(r):
+    if not r or r["value"] is None:
+        return "–"
     if r["low"] == r["high"]:
         return shown(r["value"], 2)
     return f"{shown(r['value'], 2)} [{shown(r['low'], 2)}, {shown(r['high'], 2)}]"
@@ -106,7 +108,11 @@ def map_facts():
         if not e["floor"]:
             cells = (next(x for x in task if x["attention"] == e["attention"])["retained"] for task in tasks)
             name = e["attention"].replace("|", r"\|")
-            facts.append(f"| {name} | {' | '.join(share(r) if r else '–' for r in cells)} |")
+            facts.append(f"| {name} | {' | '.join(map(share, cells))} |")
+    for e in json.load(open(f"{records}/map/masked.json"))["entries"]:
+        loss = e["statistics"]["loss"]
+        facts += [f"{shown(loss['mean'], 2)} ±{shown(loss['high'] - loss['mean'], 2)}"] * (
+            e["floor"] or e["attention"] in ("softmax", *(f"pattern(previous):1 | {x}:3" for x in ("softmax", "orthogonal", "random"))))
     return facts + [f"{len(run)} of the {len(declared)} declared tasks"]
 
 
