@@ -472,6 +472,28 @@ static void keeps_with_a_cheaper_one(void **state)
     oa_close(c);
 }
 
+/* Of several that need equally few seeds, the first is named. */
+static void names_the_first_of_the_nearest(void **state)
+{
+    static struct held h;
+    struct made_up m = { "",
+                         { SOFTMAX,
+                           { "far", 0.015625, 0.0625, 100, false, false },
+                           OPEN,
+                           { "like dense", 0.0625, 0.0625, 100, false, false } },
+                         .baseline = 1 };
+    struct oa_summary s;
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    build(&m, &h);
+    assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
+    assert_int_equal(s.advice.nearest, 2);
+    assert_non_null(strstr(s.recommendation, " seeds for dense, "));
+    assert_non_null(strstr(s.recommendation, " for all 4 attentions, "));
+    oa_summary_free(&s);
+    oa_close(c);
+}
+
 /* ---- speeds ---- */
 
 /* Measured in rounds, an attention is faster only where the interval of the ratio says so; the
@@ -547,9 +569,13 @@ static void is_in_every_report(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_cell),       cmocka_unit_test(every_outcome),
-        cmocka_unit_test(budgets),          cmocka_unit_test(keeps_with_a_cheaper_one),
-        cmocka_unit_test(speeds_of_rounds), cmocka_unit_test(is_in_every_report),
+        cmocka_unit_test(every_cell),
+        cmocka_unit_test(every_outcome),
+        cmocka_unit_test(budgets),
+        cmocka_unit_test(keeps_with_a_cheaper_one),
+        cmocka_unit_test(names_the_first_of_the_nearest),
+        cmocka_unit_test(speeds_of_rounds),
+        cmocka_unit_test(is_in_every_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
