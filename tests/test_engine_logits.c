@@ -68,6 +68,7 @@ struct logits_case {
     bool causal, lengths, alpha;
     const struct sight *support; /* NULL: all keys are seen */
     double keep;
+    double cap;                  /* of logits; 0: none */
     long query_block, key_block; /* 0 = the device's */
 };
 
@@ -177,6 +178,7 @@ static void make_shape(struct logits_run *r)
                                               .keys = c->keys,
                                               .heads = c->heads,
                                               .value_width = c->value_width,
+                                              .logit_cap = c->cap,
                                               .causal = c->causal };
     if (!c->lengths)
         return;
@@ -292,6 +294,16 @@ static double alpha_of(const struct logits_run *r, long h, int p)
     return r->a.alpha ? r->alpha.value[h * r->a.parts + p] : 1;
 }
 
+/* The sum of all parts; *slope: the derivative of the capped sum by it. */
+static double whole_logit(const struct logits_run *r, long b, long h, long i, long j, double *slope)
+{
+    double sum = 0, cap = r->c->cap;
+    for (int c = 0; c < r->a.parts; c++)
+        sum += alpha_of(r, h, c) * logit(r, c, b, h, i, j);
+    *slope = cap > 0 ? 1 - tanh(sum / cap) * tanh(sum / cap) : 1;
+    return cap > 0 ? cap * tanh(sum / cap) : sum;
+}
+
 static double mask(const struct logits_run *r, long b, long h, long i, long j)
 {
     const struct oa_attention_shape *s = &r->a.shape;
@@ -306,11 +318,9 @@ static double mask(const struct logits_run *r, long b, long h, long i, long j)
 /* Row i of P; returns lse. */
 static double weights(const struct logits_run *r, long b, long h, long i, double *p)
 {
-    double top = -INFINITY, sum = 0;
+    double top = -INFINITY, sum = 0, slope;
     for (long j = 0; j < r->c->keys; j++) {
-        p[j] = 0;
-        for (int c = 0; c < r->a.parts && visible(r, b, h, i, j); c++)
-            p[j] += alpha_of(r, h, c) * logit(r, c, b, h, i, j);
+        p[j] = visible(r, b, h, i, j) ? whole_logit(r, b, h, i, j, &slope) : 0;
         if (visible(r, b, h, i, j))
             top = fmax(top, p[j]);
     }
@@ -373,10 +383,14 @@ static void want_row(struct logits_run *r, long b, long h, long i, double *p)
         }
         delta += kept * row_product(r, &r->d_o, b, i, h, j);
     }
-    for (long j = 0; j < keys; j++)
+    for (long j = 0; j < keys; j++) {
+        double slope,
+            ds = p[j] * (mask(r, b, h, i, j) * row_product(r, &r->d_o, b, i, h, j) - delta);
+        if (p[j] != 0)
+            whole_logit(r, b, h, i, j, &slope);
         for (int c = 0; c < r->a.parts && p[j] != 0; c++)
-            want_part(r, c, b, h, i, j,
-                      p[j] * (mask(r, b, h, i, j) * row_product(r, &r->d_o, b, i, h, j) - delta));
+            want_part(r, c, b, h, i, j, ds * slope);
+    }
 }
 
 static struct tensor want_sums(const struct tensor *t)
@@ -613,6 +627,25 @@ static void dropout_is_its_definition(void **state)
                                               .keep = 0.7 });
 }
 
+/* A cap near the logits: s becomes cap·tanh(s/cap). */
+static void capped_logits_are_their_definition(void **state)
+{
+    static const long lengths[] = { 5, 37, 130 };
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        run_case_everywhere((struct logits_case){ .parts = i % 2 ? "D" : "DB",
+                                                  .batch = 2,
+                                                  .queries = lengths[i % 3],
+                                                  .keys = lengths[i % 3],
+                                                  .heads = 2,
+                                                  .width = 16,
+                                                  .value_width = 8,
+                                                  .lengths = i % 4 == 1,
+                                                  .causal = i % 4 < 2,
+                                                  .keep = i < 6 ? 0 : 0.7,
+                                                  .cap = 1.5 });
+}
+
 /* With V = 1 and equal logits, O is the share of keys that were kept, over the keep rate. */
 static void dropout_keeps_the_expected_share(void **state)
 {
@@ -847,6 +880,7 @@ int main(void)
         cmocka_unit_test(all_supports_are_their_definition),
         cmocka_unit_test(queries_and_keys_may_differ_in_number),
         cmocka_unit_test(dropout_is_its_definition),
+        cmocka_unit_test(capped_logits_are_their_definition),
         cmocka_unit_test(dropout_keeps_the_expected_share),
         cmocka_unit_test(gradients_are_differences),
         cmocka_unit_test(gradients_do_not_depend_on_which_are_wanted),
