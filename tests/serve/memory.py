@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # memory.py ADDRESS PROCESS MESSAGES: eight sequences as long as the context, scored and continued; the process then has
-# taken what the message at its start announces: no more, and not much less (tests/cli/serve_numbers.sh).
+# taken what the message at its start announces: no more, and not much less. Requests that are answered leave nothing
+# (tests/cli/serve_numbers.sh).
 import json
 import os
 import re
@@ -31,6 +32,17 @@ def client(i):
         urllib.request.urlopen(urllib.request.Request(address + "/v1/completions", data=json.dumps(body).encode()), timeout=300).read()
 
 
+def resident():
+    with open(f"/proc/{process}/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
+
+
+def embed(count):
+    body = json.dumps({"model": "large", "input": "To be, or not to be", "user": "u" * 900000}).encode()
+    for _ in range(count):
+        urllib.request.urlopen(urllib.request.Request(address + "/v1/embeddings", data=body), timeout=300).read()
+
+
 before = peak()
 clients = [threading.Thread(target=client, args=(i,)) for i in range(8)]
 for c in clients:
@@ -40,3 +52,8 @@ for c in clients:
 print(announced[0], f"taken: {before:.0f} MiB before the first request, {peak():.0f} at most")
 assert peak() <= total + PROGRAM, f"{peak():.0f} MiB were taken"
 assert peak() - before >= 0.8 * states, f"only {peak() - before:.0f} MiB were taken for states of {states}"
+
+embed(4)  # the first ones make rooms that are used again
+before = resident()
+embed(40)
+assert resident() - before < 10, f"40 requests of 0.9 MB leave {resident() - before:.0f} MiB"
