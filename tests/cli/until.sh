@@ -39,6 +39,10 @@ says_wrapped out 'unresolved after 6 seeds, the limit set by compare.max_seeds'
 field most/results.json '"ending": "seeds used up"' >/dev/null
 field most/results.json '"budget_seconds": 120,' >/dev/null
 [ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
+# Rounds are predicted by the time that they took for each second of training: that of all runs.
+training=$(field most/spending.json '"training":[0-9.e-]*')
+cat most/runs/*/*/result.json | grep -o '"seconds":[0-9.e-]*' | awk -F : -v all="${training#*:}" \
+    '{ sum += $2 } END { exit !(NR == 24 && (all - sum) ^ 2 < 1e-12 * sum ^ 2) }' || fail "the training is not that of the runs: $training"
 
 # A budget is what its seconds, minutes or hours are; no time is spent that a clock next to it did not see, and all that its
 # runs took.
