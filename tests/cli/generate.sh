@@ -102,6 +102,11 @@ printf 'To be\n\n' | "$orthant" generate run --interactive --tokens 9 --samples 
 for heading in '1 of 2, seed 7' '2 of 2, seed 8' '1 of 2, seed 9' '2 of 2, seed 10'; do
     says out "^==> sample $heading <==\$"
 done
+# The last seed there is may be used, and no later one.
+expect 0 generate run --prompt "To be" --tokens 3 --samples 2 --seed 9007199254740990
+says out '^==> sample 2 of 2, seed 9007199254740991 <==$'
+expect 2 generate run --prompt "To be" --tokens 3 --samples 2 --seed 9007199254740991
+says err 'generate.seed = 9007199254740991 and 2 samples: the last seed would be above 9007199254740991'
 expect 0 generate run --interactive
 [ ! -s out ] || fail "no prompt, but text"
 
