@@ -181,6 +181,8 @@ refused gpt2 's/"n_layer": 2/"n_layer": 2, "quantization_config": {"bits": 4}/' 
 rotary() { # MEMBERS, WORDS
     refused llama "s/\"rope_type\": \"default\"/$1/" "$2"
 }
+rotary '"rope_type": "yarn"' '"rope_type": "yarn" is not supported: of scaled rotary positions linear and llama3 are'
+rotary '"type": "yarn"' '"type": "yarn" is not supported: of scaled rotary positions linear and llama3 are'
 rotary '"rope_type": "linear"' '"rope_parameters": .* is not supported: linear needs factor'
 rotary '"rope_type": "llama3", "factor": 8.0' 'llama3 needs factor, low_freq_factor'
 rotary '"rope_type": "default", "partial_rotary_factor": 0.5' '"partial_rotary_factor" is 0.5: transformers turns whole heads'

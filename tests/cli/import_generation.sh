@@ -126,6 +126,8 @@ follows '{"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical_p
     "not followed: do_sample; 'orthant generate' has"
 follows '{"max_length": 9, "max_new_tokens": 8, "num_beams": 2, "length_penalty": 2.0, "temperature": 0.6, "top_k": 5}' \
     'not followed: num_beams, length_penalty, max_length, max_new_tokens;'
+imports '{"eos_token_id": 2, "num_beams": 1, "length_penalty": 2.0}' # without beams a length has no penalty
+! grep -q 'not followed' err || fail 'a penalty without effect was reported'
 # Ends as texts for a shell: "Ċ", "Ġs", "'", "\"".
 imports '{"eos_token_id": [201, 263, 9, 4, 999999]}'
 cat >wanted <<'END'
