@@ -74,6 +74,10 @@ for way in bs:1000 ar:10000; do
     [ "$(wc -l <wanted)" -eq 3 ] || fail "not three tests: $(cat out)"
     same printed wanted
 done
+# All of the eight metrics that may be given.
+printf 'yes\nno\n' >labels
+expect 0 score bleu chrf ter rouge1 rouge2 rougeL rougeLsum accuracy --ref labels --hyp labels
+[ "$(wc -l <out)" -eq 8 ] || fail "not eight metrics"
 expect 0 score bleu --ref ref --hyp hyp --confidence
 says out '= [0-9.]* (μ = [0-9.]* ± [0-9.]*)'
 expect 0 score rouge --ref ref --hyp hyp --stemmer
