@@ -239,6 +239,37 @@ static void changes_have_the_rank(void **state)
     remove_folder("before");
 }
 
+/* The queries and keys of orthogonal are drawn and stay: adapters do not change them either. */
+static void drawn_projections_stay(void **state)
+{
+    (void)state;
+    int changed = 0, drawn = 0;
+    oa_context *c = oa_open(NULL);
+    struct oa_options o = lora_options(2, 0);
+    set_option(&o, "model.attention", "orthogonal");
+    train(&o, "before", false);
+    o.train_steps = 3;
+    train(&o, "later", false);
+    struct oa_tensors *was = open_model(c, "before"), *is = open_model(c, "later");
+    for (int i = 0; i < oa_tensors_count(was); i++) {
+        const struct oa_array *a = oa_tensors_at(was, i), *b = oa_tensors_find(is, a->name);
+        bool learned =
+            strstr(a->name, ".value.weight") || strstr(a->name, "attention.output.weight");
+        bool same = memcmp(a->data, b->data, a->bytes) == 0;
+        if (same == learned)
+            fail_msg("%s %s", a->name, same ? "is not trained" : "was changed");
+        changed += learned;
+        drawn += strstr(a->name, ".query.weight") || strstr(a->name, ".key.weight");
+    }
+    assert_int_equal(changed, 4); /* of two layers */
+    assert_int_equal(drawn, 4);
+    oa_tensors_close(was);
+    oa_tensors_close(is);
+    oa_close(c);
+    remove_folder("before");
+    remove_folder("later");
+}
+
 static double evaluated_loss(const char *folder)
 {
     struct oa_scores scores = { 0 };
@@ -297,8 +328,11 @@ static void lora_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(map_and_gradients),  cmocka_unit_test(changes_have_the_rank),
-        cmocka_unit_test(files_have_the_sum), cmocka_unit_test(lora_resumes_with_the_same_bits),
+        cmocka_unit_test(map_and_gradients),
+        cmocka_unit_test(changes_have_the_rank),
+        cmocka_unit_test(drawn_projections_stay),
+        cmocka_unit_test(files_have_the_sum),
+        cmocka_unit_test(lora_resumes_with_the_same_bits),
         cmocka_unit_test(lora_refusals),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
