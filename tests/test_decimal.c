@@ -68,6 +68,10 @@ static void rounded_numbers_use_plain_notation(void **state)
     assert_string_equal(oa_real_rounded(-2.5e-9, 3).s, "-2.5e-09");
     char cell[OA_NUMBER];
     assert_string_equal(oa_number_fixed(cell, 1234567890.5, 2), "1234567890");
+    assert_string_equal(oa_number_fixed(cell, 1.25e-12, 13), "0.0000000000012");
+    assert_string_equal(oa_number_fixed(cell, 1.234e-12, 14), "1.23e-12");
+    assert_string_equal(oa_number_fixed(cell, -1.234e-12, 14), "-1.23e-12");
+    assert_string_equal(oa_number_fixed(cell, 4e-15, 14), "0");
     assert_string_equal(oa_number_fixed(cell, -999999999, 1), "-999999999.0");
 }
 
