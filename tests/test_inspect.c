@@ -165,6 +165,25 @@ static void words_are_those_of_the_line(void **state)
     }
 }
 
+/* Outputs print a byte 0 as a blank. */
+static void a_byte_zero_parts_words(void **state)
+{
+    (void)state;
+    static const int32_t wanted[] = { 0, -1, 1, -1, -1, 2 };
+    static const char text[] = "a\0b \0c";
+    struct oa_tokenizer *tok;
+    struct oa_ids ids;
+    int32_t word[sizeof text];
+    assert_int_equal(oa_tokenizer_open(context, "byte", "words-test.txt", NULL, &tok), OA_OK);
+    oa_ids_init(&ids, context);
+    assert_int_equal(oa_tokenizer_encode(tok, text, sizeof text - 1, &ids), OA_OK);
+    assert_int_equal(ids.count, sizeof text - 1);
+    assert_int_equal(oa_count_words(tok, ids.id, ids.count, -1, word), 3);
+    assert_memory_equal(word, wanted, sizeof wanted);
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
+}
+
 /* ---- fixed maps ---- */
 
 struct best {
@@ -576,6 +595,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_linked_by_their_tokens),
         cmocka_unit_test(words_are_those_of_the_line),
+        cmocka_unit_test(a_byte_zero_parts_words),
         cmocka_unit_test(links_are_those_of_a_known_map),
         cmocka_unit_test(links_are_of_the_row_that_wrote),
         cmocka_unit_test(numbers_are_the_closed_forms),
