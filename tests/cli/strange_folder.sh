@@ -63,6 +63,13 @@ ln -sf "$work/secret" link/config.json
 expect 1 eval link
 says err 'link/config.json:1:.*not valid JSON'
 ! grep -q 'secret:x\|near' err || fail "what a link leads to was printed"
+# Final weights that are a link to nothing are missing: the older ones of a checkpoint are no answer.
+expect 0 train $model --data.train text.txt --train.checkpoint_every 1 --out gone
+rm gone/model.safetensors
+expect 0 eval gone
+ln -s nowhere gone/model.safetensors
+expect 1 eval gone
+says err 'cannot read gone/model.safetensors'
 
 # Limits of memory: a sanitizer needs more than any of them.
 if ! (ulimit -v 1000000 && "$orthant" --version >out 2>err); then
