@@ -494,6 +494,28 @@ static void names_the_first_of_the_nearest(void **state)
     oa_close(c);
 }
 
+/* While one attention has too few seeds for a verdict, the seeds are those of all. */
+static void names_none_before_all_have_verdicts(void **state)
+{
+    static struct held h;
+    struct made_up m = { "",
+                         { SOFTMAX, OPEN, { "late", 0.5, 0.01, 100, false, false } },
+                         .baseline = 1 };
+    struct oa_summary s;
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    build(&m, &h);
+    h.runs[2][SEEDS - 1].absent = h.runs[2][SEEDS - 2].absent = true;
+    assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
+    assert_int_equal(oa_compared_pair(&s, 1, 0)->verdict, OA_AGAINST_UNRESOLVED);
+    assert_int_equal(s.advice.outcome, OA_OUTCOME_FEW_SEEDS);
+    assert_int_equal(s.advice.nearest, -1);
+    assert_int_equal(s.advice.fewest, 0);
+    assert_non_null(strstr(s.recommendation, "More seeds are needed: 1 attention with 5 seeds, "));
+    oa_summary_free(&s);
+    oa_close(c);
+}
+
 /* ---- speeds ---- */
 
 /* Measured in rounds, an attention is faster only where the interval of the ratio says so; the
@@ -574,6 +596,7 @@ int main(void)
         cmocka_unit_test(budgets),
         cmocka_unit_test(keeps_with_a_cheaper_one),
         cmocka_unit_test(names_the_first_of_the_nearest),
+        cmocka_unit_test(names_none_before_all_have_verdicts),
         cmocka_unit_test(speeds_of_rounds),
         cmocka_unit_test(is_in_every_report),
     };
