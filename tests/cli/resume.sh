@@ -170,6 +170,14 @@ trained=$(grep -o '"valid_loss": [0-9.]*' moved/log.jsonl | tail -n 1 | sed 's/.
 [ -n "$trained" ] || fail "the log has no validation loss"
 expect 0 eval moved --json
 grep -q "\"loss\": ${trained%????}" out || fail "eval does not find the loss $trained of training"
+# … also without the parameters that the seed gives again.
+expect 0 train --config tiny.yaml --attention "$moving" --out lean --train.steps 15 --train.schedule constant \
+    --train.save_frozen false
+for tensor in omega mean square; do
+    grep -aq "features.$tensor" lean/model.safetensors || fail "features.$tensor is not saved without frozen parameters"
+done
+expect 0 eval lean --json
+grep -q "\"loss\": ${trained%????}" out || fail "eval does not find the loss $trained of training without frozen parameters"
 expect 0 train --config tiny.yaml --attention 'performer(kernel=sderf, features=6)' --out still --train.steps 15 \
     --train.schedule constant
 cmp -s moved/model.safetensors still/model.safetensors && fail "redraw does nothing"
