@@ -55,6 +55,12 @@ says out '^7 ranks do not divide it: give train.accumulate a multiple of 7'
 expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 14
 ! grep -q 'ranks do not' out || fail "7 ranks do not divide 14 micro-batches"
 
+# 10080 has 72 divisors: the plans are those of the largest 64.
+expect 0 plan --config tiny.yaml --train.batch 1 --train.accumulate 10080 --ranks 10080 --json
+grep -o '"ranks": [0-9][0-9]*' out | sed 's/.* //' >listed
+awk 'BEGIN { for (n = 1; n <= 10080; n++) if (10080 % n == 0) print n }' | tail -n 64 >divisors
+same listed divisors
+
 # Runs of a comparison are trained by compare.ranks ranks, however many there are.
 plan="plan --config tiny.yaml --train.accumulate 4 --json"
 of_ranks() {
