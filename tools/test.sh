@@ -108,9 +108,10 @@ clang_warnings() {
 }
 
 # What memory is touched; what is calculated there the release build has proved. What cli_threads trains test_train does,
-# what cli_until and cli_tune compare test_until and test_tune; cli_measure waits for clocks.
+# what cli_until, cli_tune and cli_ranks compare or plan test_until, test_tune and test_plan_counts; comparisons as those of
+# cli_evidence and cli_compare_identity cli_compare runs; cli_measure and cli_progress wait for clocks, cli_foreign for Python.
 asan() {
-    seen="^cli_(threads|until|tune|measure)\$|$nothing_to_see"
+    seen="^cli_(threads|until|tune|ranks|evidence|evidence_trust|compare_identity|like_run|measure|progress|foreign)\$|$nothing_to_see"
     configure build-asan gcc -DORTHANT_SANITIZE=address,undefined &&
         build build-asan orthant-cli $(programs build-asan -E "$seen") &&
         ORTHANT_QUICK=memory UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$seen"
@@ -183,7 +184,7 @@ begin_mpi() {
 
 # Some of the planted mistakes of tests/faults, others with each commit, are noticed by a test.
 faults() {
-    configure build gcc && tools/mutants.sh patches tests/faults 14
+    configure build gcc && tools/mutants.sh patches tests/faults 10
 }
 
 arm64() {
