@@ -82,9 +82,9 @@ includer() ( # FILE: the first source file that reads it, itself or in a header;
     done
 )
 
-# Swapped arguments of other types are no mistake that anybody makes, and a name that is gone makes a patch stale: errors. (With
-# -w gcc passes over -Werror, too.)
-types="-Werror=implicit-function-declaration -Werror=int-conversion -Werror=incompatible-pointer-types"
+# Swapped arguments of other types are no mistake that anybody makes, and a name that is gone makes a patch stale: errors. What a
+# mistake leaves without use is none. (With -w gcc passes over -Werror, too.)
+types="-Wno-error -Wno-unused -Wno-unused-parameter -Werror=implicit-function-declaration -Werror=int-conversion -Werror=incompatible-pointer-types"
 
 compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
     for unit in $(units "$1"); do
