@@ -226,8 +226,10 @@ static void conclude_leader(const struct oa_comparison *k, const struct oa_summa
             if (is_tied(k, s, s->order[o]))
                 oa_text_printf(out, "%s%s", --left ? ", " : " and ",
                                k->entries[s->order[o]].attention);
-        oa_text_printf(out, " %s the %s %s%s", tied ? "share" : "has", oa_metric_best(k),
-                       s->uneven ? "adjusted " : "", oa_metric_word(k));
+        oa_text_printf(
+            out, " %s the %s %s%s%s", tied ? "share" : "has", oa_metric_best(k),
+            s->uneven ? "adjusted " : "", oa_metric_word(k),
+            s->uneven && !tied && s->entries[s->reference].loss.n == 1 ? ", of only one run" : "");
     }
 }
 

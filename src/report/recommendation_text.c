@@ -145,9 +145,20 @@ static void say_take(const struct oa_comparison *k, const struct oa_summary *s,
                      const struct oa_recommendation *r, struct oa_text *out)
 {
     bool all_tested = true;
-    for (int i = 0; i < s->count; i++)
-        all_tested = all_tested && oa_compared_pair(s, i, r->entry)->verdict != OA_AGAINST_UNJUDGED;
-    oa_text_printf(out, "Take %s: ", named(k, r->entry));
+    int identical = 0;
+    oa_text_printf(out, "Take %s", named(k, r->entry));
+    for (int i = 0; i < s->count; i++) {
+        enum oa_against_verdict v = oa_compared_pair(s, i, r->entry)->verdict;
+        all_tested = all_tested && v != OA_AGAINST_UNJUDGED;
+        if (v == OA_AGAINST_IDENTICAL && i != s->uniform) {
+            oa_text_printf(out, "%s%s", identical ? " or " : ", or ", named(k, i));
+            identical++;
+        }
+    }
+    oa_text_printf(out, "%s: ",
+                   identical == 0   ? ""
+                   : identical == 1 ? ", which is identical"
+                                    : ", which are identical");
     if (r->outcome == OA_OUTCOME_BEST)
         oa_text_printf(out, "every other %s%s was shown to be worse.", oa_entry_kind(k),
                        all_tested ? "" : " that could be tested");

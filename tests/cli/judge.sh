@@ -126,6 +126,12 @@ says out '^b .* n\.s\.$'
 awk 'BEGIN { print "system,seed,score"; for (i = 1; i < 6; i++) printf "a,%d,%d\nb,%d,%d\n", i, i, i, i }' >alike.csv
 expect 0 judge alike.csv --quiet
 says out 'b is identical to a: bitwise the same score with every seed\.'
+says out '^Take a, or b, which is identical: no system was shown to be better\.$'
+
+# A mean that is adjusted from a single run is no better known than that run.
+printf 'system,seed,acc\na,1,0.9\nb,1,0.5\nb,2,0.6\nb,3,0.55\n' >single.csv
+expect 0 judge single.csv --quiet
+says out '^a has the highest adjusted acc, of only one run\.$'
 
 # Names are marked as such where they are words, and nowhere else.
 awk 'BEGIN { print "system,seed,loss"; for (i = 1; i < 7; i++) printf "e,%d,%s\nb,%d,%s\n", i, i / 10, i, 2 + i * 3 % 7 / 10 }' >short.csv
