@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orthant: trains and compares Transformers with any attention, and proves layers correct.
+"""Orthant: trains and compares Transformers with any attention, and checks attention layers.
 
     train, compare, judge, load         runs and comparisons
     explain, verify, list, plan, doctor attentions, options, this machine
     import_hf, export_hf, swap, distil  models
     score, make_data, pack, make_tokenizer, encode, decode   files
-    Layer, orthant.torch.Attention      layers on arrays and in PyTorch
+    Layer, orthant.torch.Attention      layers for NumPy and PyTorch
     Core, orthant.torch.attend          the same on queries, keys and values
-    orthant.transformers.register       attentions in models of transformers
-    verify_callable                     the checks for an attention of yours
+    orthant.transformers.register       attentions for models of transformers
+    verify_callable                     checks of an attention of your own
 """
 from ._binding import VERSION as __version__
 from ._library import Error, Interrupted, library_path

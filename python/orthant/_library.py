@@ -24,7 +24,7 @@ Data = Union[Path, Sequence[Path], Mapping[str, Any], None]
 
 
 class Error(Exception):
-    """What the library refuses or cannot do, with its sentence.
+    """An error of the library, with its message.
 
     code: number of enum oa_error; kind: its name, such as "ARGUMENT", "SHAPE", "IO".
     """
@@ -36,7 +36,7 @@ class Error(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, after the library has saved its work; the message is the sentence of the library."""
+    """Ctrl-C, after the library has saved its work, with its message."""
 
 
 # ---- loading

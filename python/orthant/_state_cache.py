@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of models of transformers with decoding states instead of keys and values."""
+"""A cache for transformers models that stores decoding states instead of keys and values."""
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
@@ -75,7 +75,7 @@ class StateLayer(CacheLayerMixin):
 class StateCache(Cache):
     """`past_key_values` of a model of transformers whose attentions are Orthant's: a step costs
     what the state costs, for a linear attention independent of the earlier tokens. For one
-    generation, without gradients; padding at the begin only."""
+    generation, without gradients; left padding only."""
 
     def __init__(self) -> None:
         super().__init__(layer_class_to_replicate=StateLayer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on given queries, keys and values in PyTorch, on the processor."""
+"""Attention on given queries, keys and values in PyTorch, on the CPU."""
 import functools
 import os
 from typing import Any, Dict, List, Optional, Tuple

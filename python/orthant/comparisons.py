@@ -47,13 +47,13 @@ def judge(runs: Any, system: Optional[str] = None, seed: Optional[str] = None,
           step: Optional[str] = None, metric: Optional[str] = None,
           at: Union[str, int, None] = None, better: Optional[str] = None, level: float = 0.05,
           unpaired: bool = False, out: Optional[Path] = None, **options: Any) -> "Comparison":
-    """Judges the runs of other programs as compare judges its own; returns the Comparison.
+    """Applies the statistics of compare to runs of other programs; returns the Comparison.
 
-    runs: a DataFrame, a list of dicts, a file of CSV, TSV or JSON, a folder of TensorBoard's event
-    files, or a list of files. system, seed, step, metric: columns, None: recognised by their names.
-    at: "last", "best" or a step; better: "lower", "higher" or None: told by the metric's name;
+    runs: a DataFrame, a list of dicts, a file of CSV, TSV or JSON, a folder of TensorBoard event
+    files, or a list of files. system, seed, step, metric: columns, None: found by their usual names.
+    at: "last", "best" or a step; better: "lower", "higher" or None: by the metric's name;
     baseline, margin, family, test, threshold, sequential: as in compare. out: folder of the report,
-    None: one that is removed when the interpreter ends.
+    None: a temporary one.
     """
     directions = {None: 0, "lower": -1, "higher": 1}
     if better not in directions:
@@ -123,7 +123,7 @@ class Comparison(os.PathLike):
 
     @property
     def rows(self) -> List[Dict[str, Any]]:
-        """A dict for each attention, the best first; loss and interval in the unit of results."""
+        """A dict for each attention, the best first, with loss and interval."""
         family = (self.results.get("family") or {}).get("kind")
         against = {"baseline": "baseline", "uniform": "floor"}.get(family)
         return [row_of(entry, against) for entry in self.entries]
@@ -144,7 +144,7 @@ class Comparison(os.PathLike):
 
     @property
     def recommendation(self) -> Optional[str]:
-        """The sentence on what to do; None where there is none."""
+        """The recommendation as a sentence, or None."""
         return (self.results.get("recommendation") or {}).get("text")
 
     @property
@@ -158,12 +158,12 @@ class Comparison(os.PathLike):
         return found
 
     def report(self) -> Page:
-        """The page with everything, which a notebook shows."""
+        """The HTML page of the report, which a notebook displays."""
         return Page(os.path.join(self.folder, "report.html"))
 
     def plot(self, axes: Any = None) -> Any:
-        """The picture of the report; with axes of matplotlib, the differences and their intervals
-        drawn there, and the axes."""
+        """The chart of the report; with matplotlib axes, draws the differences and their
+        intervals there and returns the axes."""
         if axes is None:
             return Picture(os.path.join(self.folder, "report.svg"))
         for place, row in enumerate(reversed(self.rows)):

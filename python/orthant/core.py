@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on given queries, keys and values. orthant.torch.attend has the one for PyTorch."""
+"""Attention on given queries, keys and values. For PyTorch: orthant.torch.attend."""
 import ctypes
 import os
 from types import MappingProxyType
@@ -133,7 +133,7 @@ class Core:
                         "process: open it here", binding.OA_UNSUPPORTED)
 
     def changed(self) -> None:
-        """To be called after parameters were written."""
+        """Call it after writing into parameters."""
         with self.context.lock:
             library.oa_core_changed(self.handle.value)
 

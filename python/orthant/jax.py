@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention in JAX, on the processor: layers with projections, and on given queries, keys and
+"""Attention in JAX, on the CPU: layers with projections, and on given queries, keys and
 values. Parameters are dicts of arrays, by the names of the attention language."""
 import functools
 import os
@@ -117,8 +117,8 @@ def attend(spec: str, q: Any, k: Any, v: Any, causal: bool = False, lengths: Any
            seed: int = 1, threads: int = 0, logit_cap: float = 0.0,
            weights: Optional[Dict[str, Any]] = None) -> jax.Array:
     """o [batch, queries, heads, value width] of q [batch, queries, heads, width] and k, v [batch,
-    keys, key heads, …], as jax.nn.dot_product_attention takes them. A callback of the host, which
-    jit, grad and vmap (one after the other) take; differentiable once. weights: trained parameters
+    keys, key heads, …], as jax.nn.dot_product_attention takes them. A host callback, for jit,
+    grad and vmap (sequentially); differentiable once. weights: trained parameters
     of the attention itself, with the names and shapes of orthant.Core(…).parameters, which have
     gradients too. Other arguments: as orthant.torch.attend.
     """
@@ -186,8 +186,8 @@ class Attention:
     """Any attention of the language, with its projections, as a function of parameters and input.
 
     spec, width, heads, context …: as orthant.Layer; dtype "float32" or "float64". init() gives the
-    initial parameters, a dict of arrays, of which jax.grad gives the gradients. What is frozen
-    (random features) is that of the seed. A callback of the host, as attend.
+    initial parameters, a dict of arrays, of which jax.grad gives the gradients. Frozen tensors
+    (random features) depend on the seed. A host callback, as attend.
     """
 
     def __init__(self, spec: str, width: int, heads: int, context: int, causal: bool = False,

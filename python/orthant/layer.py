@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An attention layer on arrays of NumPy. orthant.torch has the one for models of PyTorch."""
+"""An attention layer on NumPy arrays. For PyTorch: orthant.torch."""
 import ctypes
 import os
 import threading
@@ -169,7 +169,7 @@ class Layer:
                         "process: open it here", binding.OA_UNSUPPORTED)
 
     def changed(self) -> None:
-        """To be called after parameters were written."""
+        """Call it after writing into parameters."""
         with self.context.lock:
             library.oa_attention_changed(self.handle.value)
 

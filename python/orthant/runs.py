@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trained models: train, load, and what can be asked of a run."""
+"""Trained models: train, distil, and the methods of a run."""
 import builtins
 import ctypes
 import json
@@ -58,7 +58,7 @@ def train(data: Data = None, out: Path = "run", attention: Optional[str] = None,
 
 def distil(teacher: Path, student: str, out: Path, config: Optional[Path] = None,
            data: Data = None, **options: Any) -> "Run":
-    """Trains a run with the attention `student` on the outputs of the run `teacher`.
+    """Distils the run `teacher` into a run with the attention `student`.
     data: as train; None: the teacher's."""
     options.update(data_options(data), attention=student)
     with open_command(options, config) as context:
@@ -125,7 +125,7 @@ class Run(os.PathLike):
 
     def generate(self, prompt: Union[str, bytes, None] = None, stop: Union[str, Iterable[str]] = (),
                  **options: Any) -> Union[str, List[str]]:
-        """A text that continues a prompt; a list of texts where samples > 1. Keywords: tokens,
+        """A continuation of the prompt; a list of texts if samples > 1. Keywords: tokens,
         samples, seed, temperature, top_k, top_p."""
         stop = [stop] if isinstance(stop, str) else stop
         with open_command(rename_short(options, GENERATE), progress=False) as context:

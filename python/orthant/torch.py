@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention layers in models of PyTorch, on the processor."""
+"""Attention layers for PyTorch, on the CPU."""
 import functools
 import json
 import os
@@ -169,7 +169,7 @@ _attention.register_autograd(_differentiate, setup_context=_save)
 
 
 class Attention(nn.Module):
-    """Any attention of the language, with its projections, as a layer of PyTorch.
+    """Any attention of the language, with its projections, as a PyTorch module.
 
     forward(x [batch, tokens, width], memory=None [batch, memory_tokens, width], lengths=None
     [batch]) gives y like x. lengths: without padding, of the memory in cross-attention, else of x;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attentions of the language in models of the package transformers, on the processor."""
+"""Attentions of the language in models of transformers, on the CPU."""
 import functools
 import itertools
 from typing import Optional
