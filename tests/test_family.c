@@ -3,7 +3,7 @@
  * One declared family a report: how often a report contains a false statement, by simulation of
  * comparisons of which the truth is known, and what differences its seeds find.
  *
- *     test_family table [REPORTS]     prints the table of docs/statistics.md
+ *     test_family table [REPORTS]     prints the table of docs/statistics-errors.md
  *
  * Every comparison is judged by the code that real ones run (oa_compare_all). False is a better,
  * worse or equivalent that is not true, and an interval of the family that does not contain its

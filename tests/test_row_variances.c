@@ -2,7 +2,7 @@
  *
  * Variances of the rows of a two-way table: against the closed form of three rows and the one by
  * variances of differences, and the error rates of the tests that are made from them. The table of
- * docs/statistics.md: test_row_variances table COMPARISONS.
+ * docs/statistics-errors.md: test_row_variances table COMPARISONS.
  */
 #include "testing.h"
 

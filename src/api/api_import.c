@@ -49,7 +49,7 @@ static enum oa_error report_import(oa_context *c, const char *folder, const char
     oa_text_printf(&text, "\n%s",
                    i->tokenizer ? ""
                                 : "tokenizer   none: there is no tokenizer.json; the model "
-                                  "reads and writes numbers of tokens\n");
+                                  "reads and writes token ids\n");
     return oa_emit(output, &text);
 }
 

@@ -73,8 +73,9 @@ static const struct flag flags[] = {
               "softmax, orthogonal, random, fixed-random, dense, random + softmax)" },
     { "task", "NAME", .help = "task to learn; see 'orthant list tasks'", .key = "data.task" },
     { "preset", "NAME",
-      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options that are given "
-              "prevail",
+      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options on the command "
+              "line "
+              "override it",
       .key = "model.preset" },
     { "init", "RUN",
       .help = "start from every tensor of a trained run that fits; from a comparison: each "
@@ -110,8 +111,9 @@ static const struct flag flags[] = {
     { "out", "DIR", .help = "folder of the comparison", .fallback = "comparison" },
     { "overwrite", .help = "replace another comparison in the folder" },
     { "resume",
-      .help = "continue the comparison in the folder, refuse to begin one; give the same options "
-              "again, the folder does not have them all" },
+      .help =
+          "continue the comparison in the folder, never begin one; give the same options again, "
+          "since they are not read from the folder" },
     { .name = NULL },
 };
 
@@ -129,32 +131,27 @@ const struct command command_compare = {
         "a significant difference to it has not been shown to attend to anything "
         "(--compare.uniform_baseline off omits it).\n"
         "With --equal time every run trains for as much processor time as the first attention's "
-        "run of the same seed took, or for train.seconds; --train.pace with the pace.json in its "
-        "folder repeats it exactly.\n"
+        "run of the same seed took, or for train.seconds; 'orthant train --train.pace' with the "
+        "pace.json in its folder repeats it exactly.\n"
         "Losses have 95 % confidence intervals over the seeds. One family of comparisons is "
         "judged, paired by seed: with the baseline if there is one, otherwise all pairs "
         "(--compare.family). Its intervals contain all true differences together with 95 %: one "
-        "that excludes 0 is a significant difference, one within --margin shows equivalence. Every "
-        "other difference is described, without a verdict. Fewer than 5 seeds give estimates and "
-        "no verdicts. The table estimates how many seeds are needed. The last sentence is a "
-        "recommendation: keep or change, what is equivalent and cheaper, or how many more seeds "
-        "and how much time are needed.\n"
+        "that excludes 0 is a significant difference, one within --margin shows equivalence. "
+        "Other differences are shown without a verdict. Fewer than 5 seeds give estimates and no "
+        "verdicts. The last sentence is a recommendation: keep or change, what is equivalent and "
+        "cheaper, or how many more seeds and how much time are needed.\n"
         "One learning rate for all favours the attention that it suits. With --compare.tune "
         "\"train.lr=3e-4,1e-3,3e-3\" every attention, the uniform baseline too, is first trained "
-        "with each value on the training text without its last tenth, and scored on that tenth, "
-        "with seeds used for nothing else; the best value is used in the comparison. Each seed "
-        "of the comparison tunes for itself, so that the luck of the choice is in the intervals "
-        "(--compare.tune_per once: one choice for all seeds), and while the best value is the "
-        "smallest or the largest, more are tried (--compare.tune_extend). The report shows the "
-        "losses of all values, and counts the cost.\n"
-        "An interrupted comparison continues when it is started again, and with more seeds or "
-        "attentions the existing runs are reused. The folder is checked against the options, "
-        "texts by their contents: another comparison and changed files are refused.\n"
-        "Progress counts all runs, those of compare.tune and compare.vary included, and "
-        "estimates the remaining time; when not on a terminal, it is printed ever more rarely.\n"
-        "With --init RUN --distil.teacher RUN every run learns from RUN as 'orthant distil' has "
-        "it, in "
-        "two stages; the report has the share of RUN that is kept after each.\n"
+        "with each value on the training text without its last tenth and scored on that tenth; "
+        "the best value is used in the comparison. Each seed tunes for itself, so that the luck "
+        "of the choice is in the intervals (--compare.tune_per once: one choice for all seeds). "
+        "If the best value is the smallest or the largest, more are tried "
+        "(--compare.tune_extend). The report shows the losses of all values and the cost.\n"
+        "An interrupted comparison continues when the command is repeated, and with more seeds or "
+        "attentions the existing runs are reused. A folder with another comparison, or with other "
+        "texts, is refused.\n"
+        "With --init RUN --distil.teacher RUN every run is distilled from RUN, in two stages, as "
+        "by 'orthant distil'; the report has the share of RUN that is retained after each.\n"
         "Started by mpirun or srun, each process trains one run after another, in a folder that "
         "all of them see (docs/cluster.md).\n"
         "Exits with 4 if every attention had runs that diverged, so that nothing can be compared.",

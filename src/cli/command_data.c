@@ -128,12 +128,14 @@ static const struct flag flags[] = {
     { "noise", "N", .help = "noisy-recall: percent of the pairs that are noise" },
     { "noise-words", "N", .help = "noisy-recall: words of the noise" },
     { "data", "FILES",
-      .help = "pack, dedup: text files, separated by commas; patterns; @LIST, a file of names" },
+      .help =
+          "pack, dedup: text files separated by commas, patterns such as 'wiki/*.jsonl', or @LIST, "
+          "a file with a name a line" },
     { "tokenizer", "T", .help = "pack: a tokenizer.json, or char, byte, bpe:N, word:N" },
     { "documents", "KIND",
-      .help = "pack, dedup: what a document is: files, lines, json (an object per line); auto = "
-              "json for "
-              "*.jsonl, else files",
+      .help =
+          "pack, dedup: what a document is: files, lines, json (an object per line); auto = json "
+          "for *.jsonl, else files",
       .fallback = "auto" },
     { "column", "NAME", .help = "pack, dedup: member of a JSON object that has the text",
       .fallback = "text" },
@@ -143,49 +145,46 @@ static const struct flag flags[] = {
       .help = "pack: a shard ends with the first document that reaches so many tokens",
       .fallback = "67108864" },
     { "near", "S",
-      .help = "dedup: least estimated Jaccard similarity of near duplicates; 0 = exact ones only",
+      .help = "dedup: minimum estimated Jaccard similarity of near duplicates; 0 = exact ones only",
       .fallback = "0.8" },
     { "shingle", "N", .help = "dedup: words of a shingle", .fallback = "5" },
-    { "memory", "MIB", .help = "dedup: most memory of the search, in MiB", .fallback = "1024" },
+    { "memory", "MIB", .help = "dedup: maximum memory of the search, in MiB", .fallback = "1024" },
     { .name = NULL },
 };
 
 const struct command command_data = {
     .name = "data",
-    .sentence = "packs texts into a corpus, finds duplicates in them, or generates synthetic data "
-                "sets that test what an attention "
-                "can learn: ListOps, copying, recall",
+    .sentence =
+        "generates synthetic data sets (ListOps, copying, recall), packs texts into a corpus, or "
+        "finds duplicates in them",
     .usage = "TASK --out FOLDER [--train N] [--valid N] [--test N] [--seed N] [--min-length N]...\n"
              "pack --data FILES --tokenizer T --out FOLDER [--documents KIND] [--column NAME]...\n"
              "dedup --data FILES [--out FOLDER] [--near S] [--shingle N] [--memory MIB]...\n"
              "list",
     .text =
-        "'data pack' tokenizes texts once, on all threads, into a folder for data.train that is "
-        "read in place: training starts at once, and memory does not grow with the corpus. "
-        "Validation then gets whole documents. An interrupted packing is continued by the same "
-        "command. docs/corpora.md describes the files.\n"
-        "'data dedup' reports documents that equal an earlier one up to white space, and near "
-        "duplicates by MinHash; with --out it writes the first of each as JSON lines, which 'data "
-        "pack' reads.\n"
-        "The rule to learn is known exactly, so a failure shows what an attention cannot do. "
+        "'data TASK' generates a synthetic data set that tests what an attention can learn. "
         "'orthant data list' prints the rule of each task, its papers, and its options with "
-        "defaults and ranges.\n"
+        "defaults and ranges; docs/synthetic-data.md shows an example of each file.\n"
         "Classification (PART.tsv: label, tab, text): listops, the value of nested operations on "
         "digits, by default as in the Long Range Arena; parity and majority of bits.\n"
         "Sequence to sequence (PART.source, PART.target): copy, reverse, sort.\n"
         "Continuation (PART.tsv, and PART.txt with the answer as the last word of the line): "
         "induction, the symbol that followed an earlier occurrence of the last one; recall, the "
-        "value of a key; scattered-recall, the same with filler between the pairs, so that "
-        "keys cannot be found by their place.\n"
+        "value of a key; scattered-recall, the same with filler between the pairs, so that keys "
+        "cannot be found by their position.\n"
         "Targets of chosen words, for --task answer (PART.tsv: words, tab, a target or - for "
-        "each): "
-        "mqar and mqar-zoology, the values of several keys; MAD's context-recall, fuzzy-recall, "
-        "noisy-recall, selective-copy and memorisation.\n"
+        "each): mqar and mqar-zoology, the values of several keys; MAD's context-recall, "
+        "fuzzy-recall, noisy-recall, selective-copy and memorisation.\n"
         "PART is train, valid and test. All inputs of a data set are different. The same options "
         "give the same bytes, and validation and test examples do not depend on the number of "
         "training examples. data.json, with a checksum, records the contents. An existing data "
-        "set is replaced when the new one is complete; a folder with anything else is refused. "
-        "docs/synthetic-data.md has an example of each file.",
+        "set is replaced when the new one is complete; a folder with anything else is refused.\n"
+        "'data pack' tokenizes texts once, on all threads, into a folder for data.train, so that "
+        "training starts at once and memory does not grow with the corpus. An interrupted packing "
+        "is continued by the same command. docs/corpora.md describes the files.\n"
+        "'data dedup' reports documents that equal an earlier one up to white space, and near "
+        "duplicates by MinHash. With --out it writes the first of each as JSON Lines, which 'data "
+        "pack' reads.",
     .examples =
         "$ orthant data listops --out listops\n"
         "$ orthant data recall --min-length 8 --max-length 32 --alphabet 100 --values 100 "

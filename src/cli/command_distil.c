@@ -14,10 +14,11 @@ static enum oa_error run_distil(struct call *call)
 
 static const struct flag flags[] = {
     { "teacher", "RUN", .help = "run to learn from" },
-    { "student", "SPEC", .help = "attention in the place of the teacher's",
+    { "student", "SPEC", .help = "attention that replaces the teacher's",
       .key = "model.attention" },
     { "out", "DIR", .help = "folder of the run to make" },
-    { "task", "NAME", .help = "task of the student, as lm, mlm, classify; default: the teacher's",
+    { "task", "NAME",
+      .help = "task of the student, such as lm, mlm or classify (default: the teacher's)",
       .key = "data.task" },
     { .name = NULL },
 };
@@ -27,18 +28,17 @@ const struct command command_distil = {
     .sentence = "puts another attention into a trained model and has it learn from that model",
     .usage = "--teacher RUN --student SPEC --out DIR [--section.key VALUE]...",
     .text =
-        "The student starts with every tensor of the teacher that fits (as with 'orthant swap'), "
-        "and learns in two stages. In the first, of distil.attention_steps, each layer with "
-        "another "
-        "attention learns the output of the teacher's layer, from the teacher's own input of it; "
-        "all else keeps its values, and no gradient leaves a layer. In the second, of train.steps, "
-        "the model learns the probabilities of the teacher (distil.soft) and the text "
-        "(distil.hard): all of it, or with train.only a part.\n"
-        "Prints the losses of the teacher, of the student before and after each stage, and the "
-        "share of the loss of the exchange that was recovered; distil.json in the folder has them. "
-        "DIR/attention is the run of the first stage.\n"
-        "One that was stopped continues when the same command is given again, and ends with the "
-        "same weights, bit for bit.",
+        "The student starts with every tensor of the teacher that fits (as in 'orthant swap') and "
+        "is trained in two stages. In the first (distil.attention_steps), each layer with a new "
+        "attention learns the output of the teacher's layer from the teacher's input to that "
+        "layer; nothing else is trained. In the second (train.steps), the model learns the "
+        "teacher's probabilities (distil.soft) and the text (distil.hard); train.only restricts "
+        "it to some parameters.\n"
+        "Prints the losses of the teacher and of the student before and after each stage, and the "
+        "share of the loss of the exchange that was recovered; distil.json in the folder has "
+        "them. DIR/attention is the run of the first stage.\n"
+        "If it is stopped, the same command continues it, and it ends with the same weights, bit "
+        "for bit.",
     .examples = "$ orthant distil --config small.yaml --teacher runs/m --student hedgehog --out d\n"
                 "$ orthant distil --config small.yaml --teacher runs/m --student local --out e \\\n"
                 "    --train.only \"*.attention.*\"",

@@ -79,8 +79,9 @@ const struct command command_eval = {
         "Runs of other tasks are evaluated with the metrics of their task ('orthant list tasks'), "
         "on their test data if they have any, else on their validation data. Classification also "
         "prints the confusion matrix and precision, recall, F1 and support of each class.\n"
-        "--pairs and --choices compare the log-probabilities of whole texts, of choices after "
-        "their context, in sum and, of choices, for each byte. Ties do not count as right.",
+        "--pairs prints how often the good sentence of a pair has the higher log-probability. "
+        "--choices prints how often the right choice has the highest log-probability after its "
+        "context, in sum and per byte. Ties do not count as right.",
     .examples = "$ orthant eval runs/a\n$ orthant eval runs/a --data other.txt\n"
                 "$ orthant eval runs/a --data other.txt --stride 32\n"
                 "$ orthant eval runs/a --pairs pairs.jsonl --details out.jsonl",

@@ -21,15 +21,15 @@ const struct command command_export = {
     .sentence = "makes a Hugging Face model of a run",
     .usage = "RUN --out DIR",
     .text =
-        "Writes config.json, model.safetensors, tokenizer.json, tokenizer_config.json and a "
-        "model card, which AutoModelForCausalLM and AutoTokenizer of transformers open. The "
-        "function is the same: learned and sinusoidal positions become gpt2, rotary ones "
-        "gpt_neox, with a root mean square norm and a gate llama, mistral (with "
-        "local(window=N)) or qwen2. Biases that the model has not are zeros where the family "
-        "has them.\n"
-        "Other attentions than softmax and local, and what else no class of transformers has, are "
-        "exported with a modelling file of their own, modeling_orthant.py in plain PyTorch: "
-        "from_pretrained opens such a folder with trust_remote_code=True (docs/export.md).",
+        "Writes config.json, model.safetensors, tokenizer.json, tokenizer_config.json and a model "
+        "card, which AutoModelForCausalLM and AutoTokenizer of transformers open, with the same "
+        "function. Learned and sinusoidal positions become gpt2, rotary ones gpt_neox; with a "
+        "root mean square norm and gated feed-forward layers llama, mistral (one window in all "
+        "layers) or qwen2. Encoders become bert, encoder-decoders marian or t5.\n"
+        "Other attentions than softmax and local, and other options that transformers has no "
+        "class for, are exported with a modelling file of their own, modeling_orthant.py in plain "
+        "PyTorch: from_pretrained opens such a folder with trust_remote_code=True "
+        "(docs/export.md).",
     .examples = "$ orthant export runs/a --out hf",
     .flags = flags,
     .see = "import forward",

@@ -27,15 +27,15 @@ const struct command command_forward = {
     .name = "forward",
     .sentence = "runs a trained model on tensors from a file",
     .usage = "RUN --in FILE --out FILE [--precision NAME]",
-    .text = "Compares a whole model with any other, tensor by tensor. The input file contains "
-            "input_ids [B, T] (I32 or I64); lengths [B] are the true lengths of the rows (default: "
-            "no padding), token_type_ids [B, T] tell the two texts of a pair apart, and an "
-            "encoder-decoder reads decoder_input_ids [B, U] and decoder_lengths [B]. Tensors whose "
-            "names begin with \"expect.\", and attention masks, are passed over.\n"
-            "The output file contains logits [B, T, vocabulary] (of an encoder-decoder [B, U, "
-            "vocabulary], of a classifier [B, classes]), last_hidden_state, the input of the "
-            "output layer, and encoder_last_hidden_state where there is one. Rows beyond a "
-            "length are 0.",
+    .text =
+        "Compares a whole model with any other, tensor by tensor. The input file contains "
+        "input_ids [B, T] (I32 or I64), and optionally lengths [B], the true lengths of the rows "
+        "(default: no padding), token_type_ids [B, T] for pairs of texts, and for an "
+        "encoder-decoder decoder_input_ids [B, U] and decoder_lengths [B]. Tensors whose names "
+        "begin with \"expect.\", and attention masks, are ignored.\n"
+        "The output file contains logits [B, T, vocabulary] (of an encoder-decoder [B, U, "
+        "vocabulary], of a classifier [B, classes]), last_hidden_state, the input of the output "
+        "layer, and encoder_last_hidden_state if there is an encoder. Rows beyond a length are 0.",
     .examples =
         "$ orthant forward runs/a --in in.safetensors --out out.safetensors\n"
         "$ orthant forward runs/a --in in.safetensors --out out.safetensors --precision f64",

@@ -14,8 +14,8 @@ static enum oa_error run_import(struct call *call)
 static const struct flag flags[] = {
     { "out", "DIR", .help = "folder of the run to make, which must not have one" },
     { "precision", "NAME",
-      .help = "train.precision of the run, with which it is evaluated, continued and trained: f32, "
-              "bf16 or f64; f32 without it, or that of the run that export wrote" },
+      .help = "train.precision of the run: f32, bf16 or f64 (default: f32, or that of the run that "
+              "export wrote)" },
     { .name = NULL },
 };
 
@@ -24,16 +24,16 @@ const struct command command_import = {
     .sentence = "makes a run of a Hugging Face model or a GGUF file",
     .usage = "FOLDER|FILE.gguf --out DIR [--precision NAME]",
     .text =
-        "Reads config.json, model.safetensors (or the shards that model.safetensors.index.json "
-        "lists) and tokenizer.json, and writes a run that eval, score, generate, inspect and "
-        "train --init use as any other. Weights may be F32, F16, BF16 or F64; the run has them as "
-        "F32. Without tokenizer.json a model of SentencePiece is read (spiece.model, "
-        "tokenizer.model; of Marian source.spm, target.spm and vocab.json); without that the model "
-        "reads and writes numbers of tokens. A GGUF file "
-        "(architecture llama, qwen2 or qwen3) may have any of the usual quantised types.\n"
-        "Supported are language models of the types gemma2, gpt2, gpt_neo, gpt_neox, llama, "
-        "mistral, opt, qwen2 and qwen3. What such a model may have and this program has not is "
-        "refused by its name in config.json, before a tensor is read.",
+        "Reads a Hugging Face folder and writes a run that eval, score, generate, inspect, train "
+        "--init and others use like any other. It reads config.json, model.safetensors (or the "
+        "shards of model.safetensors.index.json; F32, F16, BF16 or F64, stored as F32) and "
+        "tokenizer.json, or a SentencePiece model (spiece.model, tokenizer.model; for Marian "
+        "source.spm, target.spm and vocab.json). Without a tokenizer the model reads and writes "
+        "token ids. A GGUF file (architectures llama, qwen2, qwen3, gemma2 and gpt2) may have any "
+        "of the usual quantised types.\n"
+        "Model types: gpt2, gpt_neo, gpt_neox, opt, llama, mistral, qwen2, qwen3, gemma2, olmo2; "
+        "bert, roberta, modernbert, distilbert; vit, deit; marian, t5. A key of config.json that "
+        "asks for anything else is refused by name, before a tensor is read (docs/models.md).",
     .examples = "$ orthant import SmolLM2-135M --out runs/smollm2\n"
                 "$ orthant generate runs/smollm2 --prompt \"Once upon\" --tokens 50",
     .flags = flags,

@@ -119,15 +119,17 @@ const struct command command_judge = {
     .usage = "FILE... [--metric NAME] [--baseline NAME] [--margin X] [--out DIR]",
     .text =
         "Reads runs from CSV, TSV or JSON, from exports of Weights & Biases, or from folders of "
-        "TensorBoard event files, and judges them as compare judges its own: intervals over seeds, "
-        "corrected tests, a verdict for each system, a report. \"-\" is the standard input.\n"
+        "TensorBoard event files, and applies the statistics of 'orthant compare': intervals over "
+        "seeds, corrected tests, a verdict for each system, a report. \"-\" is the standard "
+        "input.\n"
         "A table has a row for each run: its system, its seed and the metric; with a column of "
-        "steps, a row for each value. Also understood: a column for each system, a column for each "
-        "run (\"adam-seed1 - val_loss\"), a file for each system. In names of runs and folders the "
-        "number at the end is the seed. A value that is missing, NaN or infinite is a failed run.\n"
-        "Runs with the same seed are paired. Where systems share too few seeds, or none are given, "
-        "runs are independent samples. Whether lower or higher is better follows from the metric's "
-        "name (loss, bpb, error; accuracy, bleu, f1); otherwise give --lower or --higher.",
+        "steps, a row for each value. Also read are a column for each system, a column for each "
+        "run (\"adam-seed1 - val_loss\"), and a file for each system. In names of runs and "
+        "folders the number at the end is the seed. A value that is missing, NaN or infinite is a "
+        "failed run.\n"
+        "Runs with the same seed are paired. If systems share too few seeds, or none are given, "
+        "runs are independent samples. Whether lower or higher is better follows from the "
+        "metric's name (loss, bpb, error; accuracy, bleu, f1); otherwise give --lower or --higher.",
     .examples = "$ orthant judge runs.csv\n"
                 "$ orthant judge runs.csv --baseline adamw --margin 0.005 --out verdict\n"
                 "$ orthant judge wandb_export.csv --metric val_loss\n"

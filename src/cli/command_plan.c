@@ -26,8 +26,9 @@ static const struct flag flags[] = {
       .help = "attention to plan for; repeat for several (default: model.attention)" },
     { "task", "NAME", .help = "task to learn; see 'orthant list tasks'", .key = "data.task" },
     { "preset", "NAME",
-      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options that are given "
-              "prevail",
+      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options on the command "
+              "line "
+              "override it",
       .key = "model.preset" },
     { "init", "RUN", .help = "trained run or comparison whose tokenizer is used",
       .key = "train.init" },
@@ -45,16 +46,17 @@ const struct command command_plan = {
     .usage = "[DIR] [--config FILE] [--attention SPEC]... [--section.key VALUE]...",
     .text =
         "Counts parameters, FLOPs and memory exactly, by a training step on a device that "
-        "computes nothing. The time is measured: steps run here on random tokens, with the "
-        "given threads and instruction set. If a step would take too long or too much memory, "
-        "fewer rows and layers run and the time is scaled by the work of each operation; the "
-        "output reports it. On a busy machine it prints a notice and gives processor time.\n"
-        "With the folder of a run, imported or trained, it plans the training of such a model: the "
-        "options of the run come first, and its tokenizer is used. --init plans a training that "
-        "starts from a run, with options of its own.\n"
-        "--ranks N estimates runs on 2 … N machines like this one, or processes, started by mpirun "
-        "or srun. It prints the time of a step, the share of it spent waiting for the network "
-        "(cluster.bandwidth, cluster.latency), and for each rank the bytes sent and the memory.",
+        "computes nothing. The time is measured: steps run here on random tokens, with the given "
+        "threads and instruction set. If a step would take too long or too much memory, fewer "
+        "rows and layers run and the time is scaled by the work of each operation; the output "
+        "reports it. On a busy machine it prints a notice and gives processor time.\n"
+        "With the folder of a run, imported or trained, it plans the training of such a model, "
+        "with the run's tokenizer and options; the command line overrides them. --init plans a "
+        "training that starts from a run, with options of its own.\n"
+        "--ranks N estimates runs on 2 … N machines like this one, or processes, started by "
+        "mpirun or srun. It prints the time of a step, the share of it spent waiting for the "
+        "network (cluster.bandwidth, cluster.latency), and for each rank the bytes sent and the "
+        "memory.",
     .examples = "$ orthant plan --attention softmax --attention random --model.context 1024\n"
                 "$ orthant plan --config small.yaml --train.precision bf16\n"
                 "$ orthant plan runs/a --train.batch 32\n"

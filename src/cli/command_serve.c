@@ -28,14 +28,17 @@ static enum oa_error run_serve(struct call *call)
 static const struct flag flags[] = {
     { "port", "N", .help = "TCP port, 0 to 65535; 0 = any free one, which is printed",
       .fallback = "8080" },
-    { "host", "NAME", .help = "address to listen on; any but this machine's own needs keys",
+    { "host", "NAME",
+      .help = "address to listen on; an address that other machines can reach needs --api-key-file",
       .fallback = "127.0.0.1" },
-    { "api-key-file", "FILE", .help = "file with a key on each line, one of which requests need" },
+    { "api-key-file", "FILE", .help = "file with one key a line; requests must have one of them" },
     { "sequences", "N", .help = "sequences decoded at the same time, 1 to 256; others wait",
       .fallback = "16" },
-    { "connections", "N", .help = "most connections at a time, 8 to 65536", .fallback = "512" },
-    { "body", "KIB", .help = "most KiB of a request's body, 1 to 1048576", .fallback = "8192" },
-    { "timeout", "N", .help = "seconds that a client has to send a request, and to take its answer",
+    { "connections", "N", .help = "maximum number of connections, 8 to 65536", .fallback = "512" },
+    { "body", "KIB", .help = "maximum size of a request's body in KiB, 1 to 1048576",
+      .fallback = "8192" },
+    { "timeout", "N",
+      .help = "seconds that a client has to send a request, and to receive its answer",
       .fallback = "30" },
     { "precision", "NAME",
       .help = "arithmetic of all models: f32, bf16 or f64 (default: that of each run; of imported "
@@ -51,21 +54,19 @@ const struct command command_serve = {
              "RUN... [--connections N] [--body KIB] [--timeout N] [--precision NAME]",
     .text =
         "Prints the address and answers requests until it is stopped. A browser shows a page at "
-        "the address, on which a prompt is tried on two models. The folder of a run is the name "
-        "of its model.\n"
+        "the address that completes a prompt with two models. The folder of a run is the name of "
+        "its model.\n"
         "Language models: POST /v1/completions with prompt (a text, token ids, or a list of "
-        "these), max_tokens, temperature, top_p, top_k, seed, n, stop, echo, logprobs and stream, "
-        "POST /v1/score, and POST /v1/attention for maps as of inspect. Other models: /v1/classify "
-        "and /v1/translate. All: /v1/embeddings. "
-        "Evaluation harnesses also use /tokenize, /detokenize and /tokenizer_info; /v1/models, "
-        "/health and /metrics tell what is there. Members of a request that are not known are "
-        "refused.\n"
-        "Requests that are there at the same time are decoded together, and each has the text and "
-        "the probabilities, bit for bit, that it has alone. The same request with the same seed "
-        "gives the same answer; the seed is 0 unless it is given. The numbers of a prompt with "
-        "echo and logprobs are those of the whole text, as in eval.\n"
-        "SIGTERM and SIGINT: no connection is accepted any more, requests that were read are "
-        "answered, and the program ends with 128 + the signal.",
+        "these), max_tokens, temperature, top_p, top_k, seed, n, stop, echo, logprobs and stream; "
+        "/v1/score; /v1/attention for the maps of inspect. Other models: /v1/classify, "
+        "/v1/translate. All models: /v1/embeddings. Others: /tokenize, /detokenize and "
+        "/tokenizer_info for evaluation harnesses, /v1/models, /health, /metrics. Unknown members "
+        "of a request are refused (docs/serve.md).\n"
+        "Requests that arrive together are decoded together, and each has the text and the "
+        "probabilities, bit for bit, that it has alone. The same request with the same seed "
+        "(default 0) gives the same answer.\n"
+        "After SIGTERM or SIGINT no connection is accepted, requests that were read are answered, "
+        "and the program ends with 128 + the signal.",
     .examples =
         "$ orthant serve runs/a runs/b --port 8080\n"
         "$ curl localhost:8080/v1/completions -d '{\"model\": \"runs/a\", \"prompt\": \"To be\"}'\n"

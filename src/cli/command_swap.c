@@ -12,7 +12,7 @@ static enum oa_error run_swap(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { "attention", "SPEC", .help = "attention in the place of the run's own" },
+    { "attention", "SPEC", .help = "attention that replaces the run's own" },
     { "out", "DIR", .help = "folder of the run to make, which must not have one" },
     { .name = NULL },
 };
@@ -23,11 +23,11 @@ const struct command command_swap = {
     .usage = "RUN --attention SPEC --out DIR",
     .text =
         "Makes a run with the weights of RUN and another attention. Every tensor that fits is "
-        "taken; of queries, keys and values each head has those of the same head in RUN, also "
-        "where heads are grouped in another way. What does not fit is initialised, and printed "
-        "with the reason, for each layer. Frozen projections are never replaced by learned ones. "
-        "Nothing is trained: 'orthant train --init' and 'orthant eval' show what the exchange "
-        "cost.",
+        "taken; each head keeps the queries, keys and values of the same head in RUN, even if "
+        "heads are grouped differently. For each layer, tensors that do not fit are initialised, "
+        "and printed with the reason. Frozen projections are never replaced by learned ones. "
+        "Nothing is trained: use 'orthant eval' to measure the cost, 'orthant distil' or 'orthant "
+        "train --init' to repair it.",
     .examples =
         "$ orthant swap runs/m --attention \"local(window=256):8 | softmax:4\" --out runs/s\n"
         "$ orthant swap runs/m --attention \"orthogonal ; softmax\" --out runs/o",

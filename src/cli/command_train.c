@@ -39,8 +39,9 @@ static const struct flag flags[] = {
     { "attention", "SPEC", .help = "attention of the model", .key = "model.attention" },
     { "task", "NAME", .help = "task to learn; see 'orthant list tasks'", .key = "data.task" },
     { "preset", "NAME",
-      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options that are given "
-              "prevail",
+      .help = "block of the model as in gpt2, llama, nanochat, bert or vit; options on the command "
+              "line "
+              "override it",
       .key = "model.preset" },
     { "metric", "NAME",
       .help = "metric of train.keep_best and train.patience; see 'orthant list tasks'",

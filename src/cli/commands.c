@@ -52,8 +52,9 @@ static const struct flag common[] = {
       .help = "highest instruction set to use: auto, ref (plain C), avx2, avx512, amx",
       .fallback = "auto", .words = "auto|ref|avx2|avx512|amx" },
     { "device", "NAME",
-      .help = "what computes: cpu, opencl, opencl:N, cuda, cuda:N (N from 0), or auto: a card if "
-              "there is one",
+      .help =
+          "what computes: cpu, opencl, opencl:N, cuda, cuda:N (N from 0), or auto: a GPU if there "
+          "is one",
       .fallback = "cpu" },
     { "json", .help = "print results as JSON" },
     { "quiet", .help = "print no progress" },

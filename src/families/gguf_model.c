@@ -459,7 +459,7 @@ enum oa_error oa_gguf_tokenizer(oa_context *c, const struct oa_gguf *g, char **o
     if (!model || strcmp(model, "gpt2") != 0 || i == known) {
         oa_log(c, 0,
                "%s: its tokenizer (%s, %s) is not supported: the model reads and writes "
-               "numbers of tokens",
+               "token ids",
                oa_gguf_path(g), model ? model : "none", split ? split : "no split");
         return OA_OK;
     }

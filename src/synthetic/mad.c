@@ -113,9 +113,10 @@ static bool draw_noisy_recall(const long *size, struct oa_dice *dice, struct oa_
 const struct oa_synthetic_task oa_task_context_recall = {
     .name = "context-recall",
     .title = "the values of keys that came before (in-context recall)",
-    .rule = "Pairs of a uniform key (the first half of the words) and a value, uniform when the "
-            "key is new, else that of its first occurrence; the last key is one that came before. "
-            "The target of a key that came before is its value.",
+    .rule =
+        "Pairs of a uniform key (the first half of the words) and a value: uniform if the key is "
+        "new, else that of its first occurrence. The last key has occurred before. The target of "
+        "a repeated key is its value.",
     .length = "words",
     .source = MAD,
     .input = "0 5 1 7 0 5 1 7",
@@ -132,8 +133,10 @@ const struct oa_synthetic_task oa_task_context_recall = {
 const struct oa_synthetic_task oa_task_noisy_recall = {
     .name = "noisy-recall",
     .title = "in-context recall with noise between the pairs",
-    .rule = "As context-recall; each pair but the last and one other, which is drawn, is with the "
-            "chance of --noise percent two uniform words of a vocabulary of their own.",
+    .rule =
+        "As context-recall, but with a probability of --noise percent a pair is replaced by two "
+        "uniform noise words, which have a vocabulary of their own; not the last pair and one "
+        "other, drawn at random.",
     .length = "words",
     .source = MAD,
     .input = "0 5 17 30 1 7 0 5",
@@ -237,10 +240,11 @@ static bool draw_fuzzy_recall(const long *size, struct oa_dice *dice, struct oa_
 const struct oa_synthetic_task oa_task_fuzzy_recall = {
     .name = "fuzzy-recall",
     .title = "in-context recall of keys and values of several words",
-    .rule = "As context-recall, with keys and values of 1 to --motif uniform words, each length "
-            "equally likely. The targets are the words of the values of keys that came before, of "
-            "which there is at least one. Pairs follow while the longest has room; filling, a word "
-            "of its own, is in front.",
+    .rule =
+        "As context-recall, with keys and values of 1 to --motif uniform words, each length "
+        "equally likely. The targets are the words of the values of repeated keys, of which there "
+        "is at least one. Pairs are added while the longest one fits; filler, a word of its own, "
+        "is in front.",
     .length = "words",
     .source = MAD,
     .input = "16 0 3 9 1 12 8 0 3 9",
@@ -298,8 +302,10 @@ static bool draw_selective_copy(const long *size, struct oa_dice *dice, struct o
 const struct oa_synthetic_task oa_task_selective_copy = {
     .name = "selective-copy",
     .title = "the words between blanks, in their order (selective copying)",
-    .rule = "Uniform words at uniform places among blanks (the last word), then the copy word (the "
-            "last but one), then a blank for each word, whose targets are the words in order.",
+    .rule =
+        "Uniform words at uniform places among blanks (the last word of the vocabulary), then the "
+        "copy word (the last but one), then a blank for each word, whose targets are the words in "
+        "order.",
     .length = "words",
     .source = MAD,
     .input = "15 3 15 7 14 15 15",
@@ -348,8 +354,10 @@ static bool draw_memorisation(const long *size, struct oa_dice *dice, struct oa_
 const struct oa_synthetic_task oa_task_memorisation = {
     .name = "memorisation",
     .title = "the values of keys that are the same in all examples",
-    .rule = "A uniform key, then a blank (the last word), whose target is the value of the key by "
-            "a map that is the same in all examples and all data sets, and drawn once.",
+    .rule =
+        "A uniform key, then a blank (the last word of the vocabulary), whose target is the value "
+        "of the key. The map from keys to values is random but the same in all examples and all "
+        "data sets.",
     .length = "words",
     .source = MAD,
     .input = "3 255 90 255",

@@ -136,8 +136,9 @@ static bool draw_mqar_zoology(const long *size, struct oa_dice *dice, struct oa_
 }
 
 #define MQAR_RULE                                                                                  \
-    "Pairs of a key and a value, both distinct, then each key once, at a distance from the pairs " \
-    "with chances proportional to its inverse; the target of such a key is its value. "
+    "Pairs of a key and a value, all distinct, then each key once more, at a distance from the "   \
+    "pairs with probabilities proportional to its inverse; the target of such a key is its "       \
+    "value. "
 #define MQAR_SIZES                                                                                 \
     {                                                                                              \
         [OA_LEAST] = { 4, 16384, 64 }, [OA_MOST] = { 4, 16384, 64 },                               \
@@ -151,7 +152,7 @@ static bool draw_mqar_zoology(const long *size, struct oa_dice *dice, struct oa_
 const struct oa_synthetic_task oa_task_mqar = {
     .name = "mqar",
     .title = "the values of several keys (multi-query associative recall)",
-    .rule = MQAR_RULE "Other words are filler: any but the keys of the example.",
+    .rule = MQAR_RULE "Other words are filler: any except the keys of the example.",
     .length = "words",
     .source = "Arora et al.: Zoology, 2023, arXiv:2312.04927, whose filler is any word, also a key "
               "of the example with another word after it",
@@ -167,8 +168,8 @@ const struct oa_synthetic_task oa_task_mqar = {
 const struct oa_synthetic_task oa_task_mqar_zoology = {
     .name = "mqar-zoology",
     .title = "mqar as published, with filler that may contradict a pair",
-    .rule = MQAR_RULE "Other words are filler: any word, so that a key may come again before it is "
-                      "asked for, with another word after it.",
+    .rule = MQAR_RULE "Other words are filler: any word, so that a key may occur before its query "
+                      "with another word after it.",
     .length = "words",
     .source = "Arora et al.: Zoology, 2023, arXiv:2312.04927 (random_non_queries)",
     .input = "2 5 1 6 2 7 1 4 2 3",

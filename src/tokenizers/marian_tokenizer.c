@@ -141,7 +141,7 @@ static enum oa_error check_marian_files(oa_context *c, const char *folder)
     return oa_fail(c, OA_IO,
                    "%s has no %s: the tokenizer of a Marian is source.spm, target.spm and "
                    "vocab.json. Fetch the file, or move the *.spm away to import the model with "
-                   "numbers of tokens",
+                   "token ids",
                    folder, missing);
 }
 

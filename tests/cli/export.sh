@@ -108,7 +108,7 @@ for option in "model.position sinusoidal-halves" "model.scale_output true"; do
 done
 for attention in "pattern(previous, unit=word):1 | softmax" "softmax ; pattern(previous, unit=word):1 | softmax"; do
     refused classify rows.tsv "$attention" \
-        'pattern(unit=word) is not in the modelling file .* and not those of words. Use unit=token'
+        'pattern(unit=word) is not in the modelling file .* not word numbers. Use unit=token'
 done
 
 python=${ORTHANT_TORCH_PYTHON:-python3}
