@@ -145,7 +145,8 @@ static const char *const attentions[] = {
     "encoder: pattern(previous) & decoder: random + softmax & cross: cosformer",
     "encoder: pattern(left, unit=word):1 | softmax:3",
     "decoder: softmax:2 | dense:2 & cross: random",
-    "decoder: orthogonal(qk=srht, tie) & cross: softmax(tie)"
+    "decoder: orthogonal(qk=srht, tie) & cross: softmax(tie)",
+    "decoder: longformer(window=2, global=2) & cross: mix(softmax, random)"
 };
 enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
@@ -316,6 +317,78 @@ static void new_weights_are_read(void **state)
 }
 
 /* What lies on the device, on the host. */
+/* ---- calls of the device for all sequences ---- */
+
+static const struct oa_device_ops *real_ops;
+static long calls_for_one, calls_for_all;
+
+static void count_for_one(struct oa_device *d, const struct oa_logits *a)
+{
+    calls_for_one++;
+    real_ops->logits(d, a);
+}
+
+static void count_for_all(struct oa_device *d, long n, const struct oa_logits *const *a)
+{
+    calls_for_all++;
+    assert_int_equal(n, ROWS);
+    real_ops->logits_of_rows(d, n, a);
+}
+
+/* A device without the calls for all sequences makes those for one. */
+static void together_and_one_by_one_have_the_same_bits(void **state)
+{
+    static struct rig r;
+    static float together[STEPS][ROWS * VOCABULARY], apart[ROWS * VOCABULARY];
+    (void)state;
+    for (int i = 0; i < ATTENTIONS; i++) {
+        struct oa_decoding_batch d;
+        open_rig(&r, attentions[i], "post", true, i % 2 ? OA_PRECISION_BF16 : OA_PRECISION_F32, 2);
+        struct oa_device_ops plain = *r.device->ops;
+        plain.put_heads = NULL;
+        plain.logits_of_rows = NULL;
+        assert_int_equal(oa_decoding_batch_open(r.model, ROWS, &d), OA_OK);
+        begin(&r, &d, 0, ROWS);
+        for (int t = 0; t < STEPS; t++)
+            read_step(&r, &d, 0, t, together[t]);
+        r.device->ops = &plain;
+        begin(&r, &d, 0, ROWS);
+        for (int t = 0; t < STEPS; t++) {
+            read_step(&r, &d, 0, t, apart);
+            if (memcmp(apart, together[t], sizeof apart) != 0)
+                fail_msg("%s, token %d: other bits one by one", attentions[i], t);
+        }
+        oa_decoding_batch_close(&d);
+        close_rig(&r);
+    }
+}
+
+static void sequences_share_a_call_in_each_layer(void **state)
+{
+    static struct rig r;
+    static float logits[ROWS * VOCABULARY];
+    static const char *const one_call[] = { "softmax", "local(window=3)", "mix(softmax, random)",
+                                            "softmax(kv=2)" };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct oa_decoding_batch d;
+        open_rig(&r, one_call[i], "post", false, OA_PRECISION_F32, 2);
+        struct oa_device_ops counting = *(real_ops = r.device->ops);
+        counting.logits = count_for_one;
+        counting.logits_of_rows = count_for_all;
+        r.device->ops = &counting;
+        calls_for_one = calls_for_all = 0;
+        assert_int_equal(oa_decoding_batch_open(r.model, ROWS, &d), OA_OK);
+        begin(&r, &d, 0, ROWS);
+        for (int t = 0; t < STEPS; t++)
+            read_step(&r, &d, 0, t, logits);
+        assert_int_equal(calls_for_one, 0);
+        assert_int_equal(calls_for_all, 2 * STEPS); /* layers */
+        oa_decoding_batch_close(&d);
+        close_rig(&r);
+    }
+}
+
 static void *copied(struct oa_device *d, const void *on_device, size_t bytes)
 {
     struct oa_view v;
@@ -715,6 +788,8 @@ int main(void)
         cmocka_unit_test(steps_equal_the_whole),
         cmocka_unit_test(rows_have_the_bits_of_one_alone),
         cmocka_unit_test(rows_equal_one_decoding),
+        cmocka_unit_test(together_and_one_by_one_have_the_same_bits),
+        cmocka_unit_test(sequences_share_a_call_in_each_layer),
         cmocka_unit_test(sequences_of_any_length_have_the_bits_of_one_alone),
         cmocka_unit_test(pieces_beyond_the_room_are_refused),
         cmocka_unit_test(texts_go_on_from_a_shared_beginning),

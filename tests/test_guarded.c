@@ -369,6 +369,8 @@ static void a_device_without_a_required_operation_is_refused(void **state)
     ops.name = "half";
     ops.weights_bytes = NULL; /* optional */
     ops.pack_weights = NULL;
+    ops.put_heads = NULL;
+    ops.logits_of_rows = NULL;
     ops.settle = NULL;
     oa_context_set_device(c, &ops);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);

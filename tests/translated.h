@@ -66,6 +66,13 @@ static struct oa_head_gate of_head_gate(const struct oa_device *d, const struct 
     return s;
 }
 
+static inline struct oa_head_put of_head_put(const struct oa_device *d, const struct oa_head_put *a)
+{
+    struct oa_head_put s = *a;
+    FIX(x), FIX(y);
+    return s;
+}
+
 static struct oa_head_repeat of_head_repeat(const struct oa_device *d,
                                             const struct oa_head_repeat *a)
 {
@@ -259,7 +266,24 @@ static struct oa_adafactor of_adafactor(const struct oa_device *d, const struct 
     return s;
 }
 
+/* n pointers to copies, until the next call. */
+#define ALL_OF(type)                                                                               \
+    static inline const struct oa_##type *const *all_##type(const struct oa_device *d, long n,     \
+                                                            const struct oa_##type *const *a)      \
+    {                                                                                              \
+        static struct oa_##type room[512];                                                         \
+        static const struct oa_##type *all[512];                                                   \
+        for (long i = 0; i < n; i++) {                                                             \
+            room[i] = of_##type(d, a[i]);                                                          \
+            all[i] = room + i;                                                                     \
+        }                                                                                          \
+        return all;                                                                                \
+    }
+ALL_OF(head_put)
+ALL_OF(logits)
+
 #define AT(x) at(d, x)
+#define ALL(type, n, a) all_##type(d, n, a)
 #define OF(type, a)                                                                                \
     (struct oa_##type[])                                                                           \
     {                                                                                              \

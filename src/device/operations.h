@@ -554,6 +554,14 @@ struct oa_head_gate {
     void *dx, *dz;  /* act, like x and z, overwritten */
 };
 
+/* The heads of a row, to their places in a cache: head h of x goes to y + h·step. */
+struct oa_head_put {
+    long heads, width;
+    const void *x; /* act [heads·width] */
+    void *y;       /* act */
+    long step;     /* ≥ width, in elements */
+};
+
 /* y = rows of N heads repeated for H: head h is number ⌊h·N/H⌋ of x. dx: sums over the heads. */
 struct oa_head_repeat {
     long rows, heads, key_heads, width; /* H, N */

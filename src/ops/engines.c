@@ -180,6 +180,17 @@ static void logits_set_relative(oa_tape *t, struct logits_op *l, const struct oa
     l->a.distances.buckets = a.buckets;
 }
 
+static void logits_run(oa_tape *t, const struct logits_op *l)
+{
+    struct oa_deferred *f = t->deferred;
+    if (!f || !l->rule.last || f->attentions == OA_MAX_DEFERRED)
+        oa_deferred_run(t);
+    if (f && l->rule.last)
+        f->attention[f->attentions++] = &l->a;
+    else
+        t->device->ops->logits(t->device, &l->a);
+}
+
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
                   const struct oa_support *support, int parts, const struct oa_part_tensors *part,
                   const struct oa_mixture *mixture, const struct oa_logits_rule *rule, oa_tensor *v,
@@ -233,7 +244,7 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
     struct oa_dropout site = oa_dropout_site(t, dropout);
     l->a.keep = site.keep;
     l->a.dropout = site.stream;
-    t->device->ops->logits(t->device, &l->a);
+    logits_run(t, l);
     oa_record(t, logits_backward, l);
 }
 

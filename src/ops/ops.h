@@ -151,8 +151,9 @@ struct oa_tape {
     const char *place;       /* in it: "ffn" */
     int layer;               /* number of the layer, or -1 */
     struct oa_state *state;  /* decoding: caches of the ops; NULL: whole sequences */
-    long invariant_rows;     /* > 0: linear maps are batch invariant: each group of so many rows (a
-                                 sequence) gets the same bits as alone */
+    struct oa_deferred *deferred; /* calls of a decoding batch; NULL: none */
+    long invariant_rows; /* > 0: linear maps are batch invariant: each group of so many rows (a
+                             sequence) gets the same bits as alone */
     const struct oa_attention_hook
         *hook;              /* of model/stack.h: called after each attention layer; NULL: none */
     struct oa_store *packs; /* decoding: linear maps use this store's packed weights; NULL: none */
@@ -259,6 +260,20 @@ oa_tensor *oa_cache_rows(oa_tape *t, struct oa_attention_shape *shape,
  * distance to the next head's, in rows. */
 oa_tensor *oa_cache_rows_by_head(oa_tape *t, struct oa_attention_shape *shape,
                                  const struct oa_horizon *horizon, oa_tensor *x);
+/* Calls that a decoding batch makes for all its sequences together, each with caches of its own:
+ * copies of new rows into these, and attention whose result nothing reads before (struct
+ * oa_logits_rule: last). */
+enum { OA_MAX_DEFERRED = 256 };
+struct oa_deferred {
+    long puts, attentions;
+    struct oa_head_put room[OA_MAX_DEFERRED];
+    const struct oa_head_put *put[OA_MAX_DEFERRED];
+    const struct oa_logits *attention[OA_MAX_DEFERRED]; /* in memory of the tape */
+};
+/* From now on the ops of the tape may defer; on devices without such calls they never do. */
+void oa_deferred_begin(oa_tape *t, struct oa_deferred *d);
+void oa_deferred_run(oa_tape *t); /* all that was deferred so far */
+void oa_deferred_end(oa_tape *t); /* the same, and ops run at once again */
 /* Whether rows were evicted between always visible ones and the window, of which `rows` remain
  * after `tokens` tokens: row numbers and positions then differ. */
 bool oa_cache_has_gap(const struct oa_horizon *h, long tokens, long rows);
@@ -434,6 +449,7 @@ struct oa_logits_rule { /* from the sum of the parts to weights */
     enum oa_normaliser normaliser;
     struct oa_parameter *sink;          /* SINK: [H] */
     struct oa_forget_gates *forgetting; /* NULL: none */
+    bool last; /* nothing reads the result before the mechanism's forward pass ends */
 };
 /* mixture and rule may be NULL: plain sum, softmax. */
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,

@@ -141,19 +141,59 @@ void *oa_cache_computed(oa_tape *t, size_t bytes, bool *made)
     return data;
 }
 
+/* ---- calls for all sequences of a batch ---- */
+
+void oa_deferred_begin(oa_tape *t, struct oa_deferred *d)
+{
+    d->puts = d->attentions = 0;
+    t->deferred = t->device->ops->put_heads && t->device->ops->logits_of_rows ? d : NULL;
+}
+
+void oa_deferred_run(oa_tape *t)
+{
+    struct oa_deferred *f = t->deferred;
+    if (!f)
+        return;
+    if (f->puts)
+        t->device->ops->put_heads(t->device, f->puts, f->put);
+    if (f->attentions)
+        t->device->ops->logits_of_rows(t->device, f->attentions, f->attention);
+    f->puts = f->attentions = 0;
+}
+
+void oa_deferred_end(oa_tape *t)
+{
+    oa_deferred_run(t);
+    t->deferred = NULL;
+}
+
 /* ---- rows ---- */
 
-/* Writes the rows of x, [rows, heads·width], from row j on. */
-static void slot_put_rows(struct oa_device *d, const struct oa_cache_slot *p, const oa_tensor *x,
-                          long j)
+static void defer_put(oa_tape *t, const struct oa_head_put *put)
 {
+    struct oa_deferred *f = t->deferred;
+    if (f->puts == OA_MAX_DEFERRED)
+        oa_deferred_run(t);
+    f->room[f->puts] = *put;
+    f->put[f->puts] = &f->room[f->puts];
+    f->puts++;
+}
+
+/* Writes the rows of x, [rows, heads·width], from row j on. */
+static void slot_put_rows(oa_tape *t, const struct oa_cache_slot *p, const oa_tensor *x, long j)
+{
+    struct oa_device *d = t->device;
     long width = p->cols / p->heads, step = p->room * width;
     size_t size = d->numbers.act_size;
-    if (x->rows < p->heads)
-        for (long i = 0; i < x->rows; i++)
-            d->ops->select_rows(d, p->heads, width, p->heads, NULL, oa_at(x->data, size, i * x->ld),
-                                width, slot_head_row(p, p->data, p->room, 0, j + i), step);
-    else
+    for (long i = 0; x->rows < p->heads && i < x->rows; i++) {
+        const void *from = oa_at(x->data, size, i * x->ld);
+        void *to = slot_head_row(p, p->data, p->room, 0, j + i);
+        if (t->deferred)
+            defer_put(t, &(struct oa_head_put){ p->heads, width, from, to, step });
+        else
+            d->ops->select_rows(d, p->heads, width, p->heads, NULL, from, width, to, step);
+    }
+    if (x->rows >= p->heads)
         for (long h = 0; h < p->heads && x->rows; h++)
             d->ops->select_rows(d, x->rows, width, x->rows, NULL, oa_at(x->data, size, h * width),
                                 x->ld, slot_head_row(p, p->data, p->room, h, j), width);
@@ -270,7 +310,7 @@ static struct oa_cache_slot *cache_append(oa_tape *t, oa_tensor *x, long heads,
         x ? cache_next_slot(t, heads, x->cols, t->device->numbers.act_size) : NULL;
     if (!p || !slot_make_room(t, p, h, x->rows))
         return NULL;
-    slot_put_rows(t->device, p, x, p->rows);
+    slot_put_rows(t, p, x, p->rows);
     p->rows += x->rows;
     p->alive = oa_cache_live_rows(h, t->state->tokens + x->rows);
     return p;
@@ -292,7 +332,7 @@ static struct oa_cache_slot *cache_memory(oa_tape *t, oa_tensor *x, long heads)
     }
     if (!p->data)
         return NULL;
-    slot_put_rows(t->device, p, x, 0);
+    slot_put_rows(t, p, x, 0);
     p->rows = p->alive = x->rows;
     return p;
 }

@@ -10,7 +10,8 @@ void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer
 {
     struct oa_part_tensors part = { .kind = OA_PART_DOT };
     struct oa_attention_shape shape = oa_group_shape(g, in);
-    const struct oa_logits_rule rule = oa_group_rule(t, g, in);
+    struct oa_logits_rule rule = oa_group_rule(t, g, in);
+    rule.last = true;
     g->mechanism->part(t, g, in, &part);
     oa_logits_op(t, &shape, &g->support, 1, &part, NULL, &rule, v, in->dropout, o);
 }

@@ -374,9 +374,11 @@ static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
                             const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     struct oa_shared_rows shared = { .x = in->x, .invariant_rows = t->invariant_rows };
+    struct oa_deferred together;
     long *before = oa_tape_take_host(t, (size_t)in->batch * sizeof *before); /* states are shared */
     for (long b = 0; before && b < in->batch; b++)
         before[b] = in->rows[b].state[index].tokens;
+    oa_deferred_begin(t, &together);
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
         struct oa_layer_input one = batch_row_input(g, in, b, &shared);
         const long first = shared.row, count = one.queries;
@@ -388,6 +390,7 @@ static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
         oa_state_begin(t, &one.state[index]);
         g->mechanism->forward(t, g, &one, values, oa_rows_from(t, o, first, count));
     }
+    oa_deferred_end(t);
     t->invariant_rows = shared.invariant_rows;
     for (long b = 0; before && b < in->batch; b++)
         in->rows[b].state[index].tokens = before[b] + in->rows[b].queries;

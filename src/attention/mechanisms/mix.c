@@ -103,7 +103,8 @@ static void mix_forward(oa_tape *t, const struct oa_group *g, const struct oa_la
 {
     struct oa_part_tensors parts[OA_MAX_PARTS];
     struct oa_mixture mixture = mixture_of(g);
-    const struct oa_logits_rule rule = oa_group_rule(t, g, in);
+    struct oa_logits_rule rule = oa_group_rule(t, g, in);
+    rule.last = true;
     struct oa_attention_shape shape = oa_group_shape(g, in);
     for (int c = 0; c < g->components; c++)
         g->component[c].mechanism->part(t, &g->component[c], in, &parts[c]);

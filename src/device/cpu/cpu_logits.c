@@ -236,8 +236,8 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
         oa_pieces_forward(d, a);
         return;
     }
-    if (a->shape.queries == 1 && a->keep >= 1 && a->shape.logit_cap == 0) {
-        oa_row_forward(d, a);
+    if (oa_row_wanted(a)) {
+        oa_row_forward(d, 1, &a);
         return;
     }
     long heads = a->shape.batch * a->shape.heads;

@@ -274,8 +274,9 @@ void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, lon
  * backward pass takes it; for the plan device. */
 void oa_key_gradients_take(struct oa_device *d, const struct oa_logits *a);
 
-void oa_row_forward(struct oa_device *d,
-                    const struct oa_logits *a); /* cpu_logits_row.c: one query */
+/* cpu_logits_row.c: whether it computes an attention of one query; n of them. */
+bool oa_row_wanted(const struct oa_logits *a);
+void oa_row_forward(struct oa_device *d, long n, const struct oa_logits *const *a);
 
 /* cpu_relative.c: the logits of row i, keys begin … begin+n−1, from `s` on, get factor · what their
  * distances add. */

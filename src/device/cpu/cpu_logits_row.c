@@ -5,7 +5,7 @@
  * not grow with the keys. Blocks that the support leaves empty are skipped. Weights that are no
  * softmax take two walks, and τ a row of logits with room for all that a state will keep.
  *
- * An item is a (b,h). 2·(K + V) FLOPs a visible key. */
+ * An item is a (b,h) of one of the attentions. 2·(K + V) FLOPs a visible key. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/cpu_logits.h"
 
@@ -16,7 +16,8 @@ enum { KEYS = 64 }; /* of a block */
 
 struct logits_row_call {
     struct oa_device *d;
-    const struct oa_logits *a;
+    const struct oa_logits *const *a;
+    long items; /* of each: the most that any has */
 };
 
 struct logits_row {
@@ -33,6 +34,18 @@ struct logits_row {
     long room;
     double count; /* SIGMOID: visible keys */
 };
+
+bool oa_row_wanted(const struct oa_logits *a)
+{
+    return a->shape.queries == 1 && a->keep >= 1 && a->shape.logit_cap == 0 &&
+           !oa_tables_shared(a) && !oa_pieces_wanted(a);
+}
+
+/* 0: it is computed elsewhere. */
+static long row_items(const struct oa_logits *a)
+{
+    return oa_row_wanted(a) ? a->shape.batch * a->shape.heads : 0;
+}
 
 /* ---- logits ---- */
 
@@ -205,10 +218,9 @@ static void *take_row_reals(const struct logits_row *r, const struct oa_worker *
     return x;
 }
 
-static bool open_logits_row(struct logits_row *r, const struct logits_row_call *f, long item,
-                            const struct oa_worker *w)
+static bool open_logits_row(struct logits_row *r, struct oa_device *d, const struct oa_logits *a,
+                            long item, const struct oa_worker *w)
 {
-    const struct oa_logits *a = f->a;
     long V = a->shape.value_width, width = 1, folds = 1;
     bool failed = false;
     for (int c = 0; c < a->parts; c++) {
@@ -217,7 +229,7 @@ static bool open_logits_row(struct logits_row *r, const struct logits_row_call *
         folds = fold ? oa_max(folds, a->part[c].folds) : folds;
     }
     *r = (struct logits_row){
-        .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads
+        .d = d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads
     };
     r->s = take_row_reals(r, w, KEYS, &failed);
     r->part = take_row_reals(r, w, KEYS, &failed);
@@ -269,8 +281,11 @@ static void find_row_number(struct logits_row *r)
 
 static void logits_row_item(void *argument, long item, const struct oa_worker *w)
 {
+    const struct logits_row_call *f = argument;
+    const struct oa_logits *a = f->a[item / f->items];
     struct logits_row r;
-    if (!open_logits_row(&r, argument, item, w))
+    long own = item % f->items;
+    if (own >= row_items(a) || !open_logits_row(&r, f->d, a, own, w))
         return;
     if (oa_weighs(r.a))
         find_row_number(&r);
@@ -278,8 +293,18 @@ static void logits_row_item(void *argument, long item, const struct oa_worker *w
     finish_logits_row(&r);
 }
 
-void oa_row_forward(struct oa_device *d, const struct oa_logits *a)
+void oa_row_forward(struct oa_device *d, long n, const struct oa_logits *const *a)
 {
-    struct logits_row_call f = { d, a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, logits_row_item, &f);
+    struct logits_row_call f = { d, a, 0 };
+    for (long i = 0; i < n; i++)
+        f.items = oa_max(f.items, row_items(a[i]));
+    oa_parallel(d->context, n * f.items, logits_row_item, &f);
+}
+
+void oa_cpu_logits_of_rows(struct oa_device *d, long n, const struct oa_logits *const *a)
+{
+    for (long i = 0; i < n; i++)
+        if (row_items(a[i]) == 0)
+            oa_cpu_logits(d, a[i]);
+    oa_row_forward(d, n, a);
 }

@@ -153,6 +153,32 @@ void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length,
     run_by_rows(&r, select_rows_item);
 }
 
+enum { PUTS = 4 }; /* of an item */
+
+struct put_heads_call {
+    const struct oa_device *d;
+    long count;
+    const struct oa_head_put *const *a;
+};
+
+static void put_heads_item(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct put_heads_call *f = argument;
+    for (long i = item * PUTS; i < oa_min(f->count, (item + 1) * PUTS); i++) {
+        const struct oa_head_put *a = f->a[i];
+        for (long h = 0; h < a->heads; h++)
+            memcpy(oa_act_at(f->d, a->y, h * a->step), oa_act_at(f->d, a->x, h * a->width),
+                   (size_t)a->width * f->d->numbers.act_size);
+    }
+}
+
+void oa_cpu_put_heads(struct oa_device *d, long n, const struct oa_head_put *const *a)
+{
+    struct put_heads_call f = { d, n, a };
+    oa_parallel(d->context, oa_blocks(n, PUTS), put_heads_item, &f);
+}
+
 /* ---- rows of a sequence ---- */
 
 static void choose_row_item(void *argument, long i, const struct oa_worker *worker)

@@ -24,10 +24,21 @@ static const void *track_fields(const struct oa_device *d, const void *fields, s
     return fields;
 }
 
+/* pointers: n of them, each to so many bytes. */
+static void track_all(const struct oa_device *d, long n, const void *pointers, size_t bytes)
+{
+    for (long i = 0; i < n; i++) {
+        const void *x;
+        memcpy(&x, oa_at(pointers, sizeof x, i), sizeof x);
+        track_fields(d, x, bytes);
+    }
+}
+
 /* ---- the table: each operation reports what it is given, then runs ---- */
 
 #define AT(x) (void *)(uintptr_t)track_address(d, x)
 #define OF(type, a) (struct oa_##type *)(uintptr_t)track_fields(d, a, sizeof *(a))
+#define ALL(type, n, a) (track_all(d, n, a, sizeof **(a)), a)
 #define OA_DO(name, parameters, arguments)                                                         \
     static void tracked_##name parameters                                                          \
     {                                                                                              \

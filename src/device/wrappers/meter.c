@@ -48,6 +48,7 @@ static void add_since(struct oa_device *d, const char *op, const struct meter_re
 
 #define AT(x) x
 #define OF(type, a) a
+#define ALL(type, n, a) a
 #define OA_FAMILY(names, name, parameters, arguments)                                              \
     static void metered_##name parameters                                                          \
     {                                                                                              \
