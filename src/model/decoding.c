@@ -72,15 +72,24 @@ size_t oa_decoding_bytes(const struct oa_decoding *s)
 
 /* ---- appending tokens ---- */
 
+/* Where the device can write floats of the host, they are the logits; else copied from its own
+ * memory. */
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
                                  long first, long rows, float *logits, double *sums)
 {
     hidden = oa_model_head(t, m, hidden);
-    const void *made = hidden ? oa_model_logits(t, m, hidden, first, rows) : NULL;
+    struct oa_device *d = m->device;
+    const void *made = logits;
+    OA_TRY(oa_status(m->context));
+    if (d->ops->shared && d->numbers.real == OA_F32)
+        oa_model_write_logits(t, m, hidden, first, rows, logits);
+    else
+        made = oa_model_logits(t, m, hidden, first, rows);
     OA_TRY(oa_status(m->context));
     if (sums)
-        m->device->ops->log_sums(m->device, rows, m->vocabulary, made, sums);
-    oa_reals_read_floats(m->device, rows * m->vocabulary, made, logits);
+        d->ops->log_sums(d, rows, m->vocabulary, made, sums);
+    if (made != logits)
+        oa_reals_read_floats(d, rows * m->vocabulary, made, logits);
     return oa_status(m->context);
 }
 

@@ -197,6 +197,9 @@ enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
  */
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                             long first, long rows);
+/* The same to memory of the device; nothing to NULL. */
+void oa_model_write_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                           long first, long rows, void *logits);
 /* hit [number of targets in the batch], in their order: 1 where the target is the most likely token
  * (ties: the lowest id). Resets the tape. */
 enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,

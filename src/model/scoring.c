@@ -10,6 +10,15 @@ enum { ROWS = 64 };
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                             long first, long rows)
 {
+    size_t bytes = (size_t)(rows * m->output->dim[0]) * m->device->numbers.real_size;
+    void *logits = oa_tape_take(t, bytes);
+    oa_model_write_logits(t, m, hidden, first, rows, logits);
+    return logits;
+}
+
+void oa_model_write_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                           long first, long rows, void *logits)
+{
     struct oa_device *d = m->device;
     struct oa_parameter *w = m->output;
     const struct oa_parameter *b = m->output_bias;
@@ -22,7 +31,6 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .tb = true,
                          .real_out = true,
                          .invariant_rows = t->invariant_rows };
-    void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->numbers.real_size);
     const void *weights = oa_weight_operand(t, w, &g);
     if (logits)
         d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), weights, logits);
@@ -30,7 +38,6 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
         d->ops->axpy(d, g.n, 1, b->value, oa_real_at(d, logits, i * g.n));
     if (logits && m->options.model_output_cap > 0)
         d->ops->soft_cap(d, rows * g.n, m->options.model_output_cap, logits);
-    return logits;
 }
 
 struct oa_log_sum oa_log_sum_of(const double *logits, long count)
