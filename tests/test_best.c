@@ -355,6 +355,9 @@ static void test_refusals(void **state)
     o.train_patience = 2;
     o.train_seconds = 3;
     expect_refusal(&o, folder, "train.patience cannot be combined with train.seconds");
+    o.train_seconds = 0;
+    snprintf(o.train_pace, sizeof o.train_pace, "pace.json");
+    expect_refusal(&o, folder, "train.patience cannot be combined with train.pace");
     assert_int_not_equal(access(folder, F_OK), 0);
 }
 

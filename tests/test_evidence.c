@@ -1173,16 +1173,20 @@ static void a_map_has_retained_shares(void **state)
 }
 
 /* A gain with p = 0.04 alone and 0.12 in the family of three: no cell has a share, and neither has
- * the JSON. */
+ * the JSON. With fewer seeds than a verdict takes the family does not judge it. */
 static void a_map_has_no_share_of_an_insignificant_gain(void **state)
 {
-    static const double softmax[] = { 2.598, 2.633, 2.549, 2.624, 2.592 };
+    static const double softmax[] = { 2.598, 2.633, 2.549, 2.624, 2.592 },
+                        few[] = { 2.59, 2.63, 2.565, 2.6 };
     struct oa_fieller share;
     (void)state;
     json_t *record = record_of(softmax, small_random, 5);
     assert_false(oa_evidence_share(record, "dense", &share));
     assert_int_equal(share.form, OA_FIELLER_BOUNDED);
     json_object_set_new(record, "family", json_pack("{s:i}", "comparisons", 1));
+    assert_true(oa_evidence_share(record, "dense", &share));
+    json_decref(record);
+    record = record_of(few, small_random, 4);
     assert_true(oa_evidence_share(record, "dense", &share));
     json_decref(record);
 }

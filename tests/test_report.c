@@ -6,6 +6,7 @@
 #include "results_reader.h"
 #include "testing.h"
 
+#include "report/columns.h"
 #include "report/report.h"
 #include "synthetic_comparison.h"
 
@@ -22,10 +23,17 @@ struct made {
     struct oa_summary summary;
 };
 
-static struct made make(int count, int seeds)
+/* Without a summary. */
+static struct made made_up(int count, int seeds)
 {
     struct made m = { .c = oa_open(NULL) };
     make_comparison(m.c, six_attentions, count, seeds, &m.comparison);
+    return m;
+}
+
+static struct made make(int count, int seeds)
+{
+    struct made m = made_up(count, seeds);
     assert_int_equal(oa_summary_make(m.c, &m.comparison, &m.summary), OA_OK);
     return m;
 }
@@ -84,6 +92,26 @@ static void numbers(void **state)
         { oa_number_seconds, 11040, "3 h 4 min" },
         { oa_number_seconds, 400000, "4 d 15 h" },
         { oa_number_seconds, INFINITY, "–" },
+        /* the ends of units, after rounding */
+        { oa_number_si, 9999, "9999" },
+        { oa_number_si, 10000, "10.0k" },
+        { oa_number_si, 999.4, "999" },
+        { oa_number_si, 999.6, "1.00k" },
+        { oa_number_si, 1e18, "1.00E" },
+        { oa_number_bytes, 999, "999 B" },
+        { oa_number_bytes, 1000, "0.977 KiB" },
+        { oa_number_bytes, 0x1p40, "1.00 TiB" },
+        { oa_number_seconds, 0, "0 s" },
+        { oa_number_seconds, 0.9994e-3, "999 µs" },
+        { oa_number_seconds, 0.9996e-3, "1.00 ms" },
+        { oa_number_seconds, 0.9994, "999 ms" },
+        { oa_number_seconds, 0.9996, "1.00 s" },
+        { oa_number_seconds, 99.4, "99.4 s" },
+        { oa_number_seconds, 99.6, "1 min 40 s" },
+        { oa_number_seconds, 3599.4, "59 min 59 s" },
+        { oa_number_seconds, 3599.6, "1 h 0 min" },
+        { oa_number_seconds, 172799, "47 h 59 min" },
+        { oa_number_seconds, 172800, "2 d 0 h" },
     };
     char out[OA_NUMBER];
     (void)state;
@@ -241,6 +269,114 @@ static void markdown(void **state)
     assert_non_null(strstr(t.s, "| ppl | bits/char | difference to the lowest |"));
     oa_text_free(&t);
     unmake(&m);
+}
+
+/* ---- columns ---- */
+
+/* Five attentions, of which the third is the baseline (where there is one), the fourth the uniform
+ * average. */
+struct told {
+    int seeds;
+    enum oa_family_kind family;
+    bool baseline, uniform, sequential, imported, timed, tuned;
+};
+
+/* The chosen ones of the columns that depend on what a comparison has: a letter each. */
+static void shown_columns(const struct told *t, char out[16])
+{
+    static const struct {
+        char letter;
+        unsigned char name;
+    } columns[] = { { 'p', OA_COLUMN_ASKED_P },     { 'b', OA_COLUMN_TO_BEST },
+                    { 'B', OA_COLUMN_BASELINE },    { 'U', OA_COLUMN_UNIFORM },
+                    { 'R', OA_COLUMN_RETAINED },    { 'T', OA_COLUMN_TUNED },
+                    { 'S', OA_COLUMN_SPEEDUP },     { 't', OA_COLUMN_TRAINABLE },
+                    { 'm', OA_COLUMN_PEAK_MEMORY }, { 's', OA_COLUMN_TOKENS_PER_SECOND } };
+    struct oa_shown_column shown[OA_MOST_COLUMNS];
+    struct made m = made_up(5, t->seeds);
+    struct oa_comparison *k = &m.comparison;
+    int n = 0;
+    k->family = t->family;
+    k->baseline = t->baseline ? 3 : 0;
+    k->entries[3].uniform = t->uniform;
+    k->sequential = t->sequential;
+    k->imported = t->imported;
+    k->rounds = t->timed;
+    assert_int_equal(oa_summary_make(m.c, k, &m.summary), OA_OK);
+    k->tuning.grid.options = t->tuned;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (oa_columns_choose(k, &m.summary, &columns[i].name, 1, shown) == 1)
+            out[n++] = columns[i].letter;
+    out[n] = 0;
+    k->tuning.grid.options = 0;
+    unmake(&m);
+}
+
+/* What is judged has its own column; what is described has one where it is something else. */
+static void columns_are_those_that_apply(void **state)
+{
+    static const struct {
+        struct told told;
+        const char *columns;
+    } cases[] = { { { .seeds = 5 }, "ptms" },
+                  { { .seeds = 4 }, "tms" }, /* too few seeds for a test */
+                  { { 5, OA_FAMILY_AUTO, .sequential = true }, "tms" },
+                  { { 5, OA_FAMILY_AUTO, .uniform = true }, "pURtms" },
+                  { { 5, OA_FAMILY_AUTO, .baseline = true, .uniform = true }, "pbURtms" },
+                  { { 5, OA_FAMILY_BASELINE, .baseline = true, .uniform = true }, "pbURtms" },
+                  { { 5, OA_FAMILY_UNIFORM, .baseline = true, .uniform = true }, "pbBRtms" },
+                  { { 5, OA_FAMILY_UNIFORM, .uniform = true }, "pbRtms" },
+                  { { 5, OA_FAMILY_PAIRS, .baseline = true, .uniform = true }, "pBURtms" },
+                  { { 5, OA_FAMILY_AUTO, .baseline = true }, "pbtms" },
+                  { { 5, OA_FAMILY_AUTO, .timed = true, .tuned = true }, "pTStms" },
+                  { { 5, OA_FAMILY_AUTO, .imported = true }, "p" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char shown[16];
+        shown_columns(&cases[i].told, shown);
+        if (strcmp(shown, cases[i].columns) != 0)
+            fail_msg("case %zu shows %s, not %s", i, shown, cases[i].columns);
+    }
+}
+
+/* Differences of 1 + {-2 … 2} x have the t of √2/x; its p at 4 degrees of freedom, by the closed
+ * form: 1 - t/√(4 + t²) (1 + 2/(4 + t²)). */
+static void small_probabilities_have_four_digits(void **state)
+{
+    static const struct {
+        double x;
+        const char *p;
+    } cases[] = { { 0.3, "0.0092" }, { 0.16, "0.0009" }, { 0.1, "0.0001" }, { 0.08, "<1e-4" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made m = made_up(2, 5);
+        struct oa_shown_column shown[OA_MOST_COLUMNS];
+        struct oa_column titles[2];
+        struct oa_table table;
+        struct oa_text t;
+        double v = 4 + 2 / cases[i].x / cases[i].x, p = 1 - sqrt((v - 4) / v) * (1 + 2 / v);
+        char closed[16];
+        snprintf(closed, sizeof closed, p < 1e-4 ? "<1e-4" : "%.4f", p);
+        assert_string_equal(closed, cases[i].p);
+        for (int r = 0; r < 5; r++)
+            m.comparison.entries[1].runs[r].valid_loss =
+                m.comparison.entries[0].runs[r].valid_loss + 1 + (r - 2) * cases[i].x;
+        assert_int_equal(oa_summary_make(m.c, &m.comparison, &m.summary), OA_OK);
+        assert_int_equal(oa_columns_choose(&m.comparison, &m.summary,
+                                           &(unsigned char){ OA_COLUMN_ASKED_P }, 1, shown),
+                         1);
+        oa_columns_table(&m.comparison, &m.summary, shown, 1, titles, m.c, &table);
+        oa_text_init(&t, m.c);
+        oa_table_markdown(&table, &t);
+        char row[64];
+        snprintf(row, sizeof row, "| local(window=64) | %s |\n",
+                 *cases[i].p == '<' ? "\\<1e-4" : closed);
+        if (!strstr(t.s, row))
+            fail_msg("no \"%s\" in %s", row, t.s);
+        oa_table_free(&table);
+        oa_text_free(&t);
+        unmake(&m);
+    }
 }
 
 /* ---- results.json ---- */
@@ -709,6 +845,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(table_fits),
         cmocka_unit_test(terminal_has_100_columns),
         cmocka_unit_test(markdown),
+        cmocka_unit_test(columns_are_those_that_apply),
+        cmocka_unit_test(small_probabilities_have_four_digits),
         cmocka_unit_test(json_round_trip),
         cmocka_unit_test(json_says),
         cmocka_unit_test(broken_utf8),

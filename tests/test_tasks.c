@@ -5,6 +5,7 @@
  */
 #include "setups.h"
 
+#include "data/example_parts.h"
 #include "metrics/metrics.h"
 #include "tasks/details.h"
 #include "tasks/writer.h"
@@ -413,6 +414,52 @@ static void scores_by_class_and_length(void **state)
     unmake_judged(&x);
 }
 
+static void answer_nothing(void *argument, long entry, struct oa_text *out)
+{
+    (void)argument;
+    (void)entry;
+    oa_text_add(out, "", 0);
+}
+
+/* Texts of characters of `bytes` bytes, after one of a byte: as many as fit the limits are shown,
+ * and no part of one. */
+static void cut_texts_are_whole_characters(void **state)
+{
+    static const char *const characters[] = { "a", "ä", "€", "𝄞" };
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    for (size_t bytes = 1; bytes <= 4; bytes++) {
+        struct oa_rows rows;
+        struct oa_details d = { 0 };
+        struct oa_text text;
+        oa_rows_init(&rows, c, "test", OA_ANSWER_CLASS);
+        oa_text_init(&text, c);
+        oa_text_printf(&text, "-");
+        while (text.length <= OA_SHOWN_TEXT)
+            oa_text_printf(&text, "%s", characters[bytes - 1]);
+        assert_int_equal(oa_rows_add_cell(&rows, "label", 5), OA_OK);
+        assert_int_equal(oa_rows_add_cell(&rows, text.s, text.length), OA_OK);
+        assert_int_equal(oa_rows_end(&rows, 0, 1), OA_OK);
+        struct oa_examples examples = { .rows = &rows, .count = 1 };
+        struct oa_scored_rows scored = { &examples, NULL, 1 };
+        assert_int_equal(oa_details_examples(c, &scored, answer_nothing, NULL, &d), OA_OK);
+        size_t kept = 1 + (OA_SHOWN_TEXT - 1) / bytes * bytes;
+        assert_int_equal(strlen(d.examples[0].source), kept + strlen(" …"));
+        assert_memory_equal(d.examples[0].source, text.s, kept);
+        assert_string_equal(d.examples[0].source + kept, " …");
+        assert_string_equal(d.examples[0].reference, "label");
+        assert_int_equal(oa_details_reserve(c, &d, 1), OA_OK);
+        oa_details_add(&d, "class", text.s, "f1", 0, 1);
+        kept = 1 + (sizeof d.parts->name - 2) / bytes * bytes;
+        assert_int_equal(strlen(d.parts[0].name), kept);
+        assert_memory_equal(d.parts[0].name, text.s, kept);
+        oa_details_free(&d);
+        oa_text_free(&text);
+        oa_rows_free(&rows);
+    }
+    oa_close(c);
+}
+
 /* The definition, in two passes. */
 static double pearson_of(const struct judged *x, long low, long high)
 {
@@ -792,6 +839,7 @@ int main(void)
         cmocka_unit_test(resumed_runs_continue_exactly),
         cmocka_unit_test(test_examples_are_held_out),
         cmocka_unit_test(scores_by_class_and_length),
+        cmocka_unit_test(cut_texts_are_whole_characters),
         cmocka_unit_test(scores_of_numbers_by_length),
         cmocka_unit_test(scores_of_texts_by_length),
         cmocka_unit_test(test_details_are_of_the_last_validation),
