@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static oa_context *context;
 
@@ -420,6 +421,64 @@ static void colours_rise_evenly(void **state)
     }
 }
 
+static double made_up_share(void *argument, long i, long j)
+{
+    static const double shares[2][4] = { { -1, 0, 0.5, 1 }, { 2, INFINITY, 0.25, -0.1 } };
+    (void)argument;
+    return shares[i][j];
+}
+
+static unsigned long big_endian_at(const char *s)
+{
+    const unsigned char *b = (const unsigned char *)s;
+    return (unsigned long)b[0] << 24 | (unsigned long)b[1] << 16 | (unsigned long)b[2] << 8 | b[3];
+}
+
+/* The contents of the next chunk, which has this type and a right checksum. */
+static const char *next_chunk(const char **at, const char *type, unsigned long *length)
+{
+    const char *chunk = *at + 8;
+    *length = big_endian_at(*at);
+    assert_memory_equal(*at + 4, type, 4);
+    assert_true(big_endian_at(chunk + *length) ==
+                crc32(0, (const Bytef *)*at + 4, (uInt)*length + 4));
+    *at = chunk + *length + 4;
+    return chunk;
+}
+
+/* Levels 0 to 254 from the least to the most, and 255, the only clear one, where nothing is. */
+static void pictures_have_the_levels_of_their_shares(void **state)
+{
+    static const unsigned char levels[2][5] = { { 0, 255, 0, 127, 254 }, { 0, 254, 254, 64, 255 } };
+    static const struct oa_heat heat = { .rows = 2, .columns = 4, .share = made_up_share };
+    unsigned char pixels[2][5], rgb[3];
+    unsigned long length;
+    uLongf unpacked = sizeof pixels;
+    struct oa_text png;
+    (void)state;
+    oa_text_init(&png, context);
+    oa_heat_png(&heat, &png);
+    const char *at = png.s + 8;
+    const char *head = next_chunk(&at, "IHDR", &length);
+    assert_true(big_endian_at(head) == 4 && big_endian_at(head + 4) == 2);
+    const char *colors = next_chunk(&at, "PLTE", &length);
+    for (int i = 0; i < 255; i++) {
+        oa_heat_color(i / 254.0, rgb);
+        assert_memory_equal(colors + 3 * i, rgb, 3);
+    }
+    const char *opaque = next_chunk(&at, "tRNS", &length);
+    assert_int_equal(length, 256);
+    for (int i = 0; i < 256; i++)
+        assert_int_equal((unsigned char)opaque[i], i == 255 ? 0 : 255);
+    const char *packed = next_chunk(&at, "IDAT", &length);
+    assert_int_equal(uncompress(&pixels[0][0], &unpacked, (const Bytef *)packed, length), Z_OK);
+    assert_int_equal(unpacked, sizeof pixels);
+    assert_memory_equal(pixels, levels, sizeof pixels);
+    next_chunk(&at, "IEND", &length);
+    assert_ptr_equal(at, png.s + png.length);
+    oa_text_free(&png);
+}
+
 /* RFC 4648, section 10. */
 static void base64_is_that_of_the_rfc(void **state)
 {
@@ -606,6 +665,7 @@ int main(void)
         cmocka_unit_test(of_equal_ones_the_first_is_named),
         cmocka_unit_test(what_is_covered_is_replaced),
         cmocka_unit_test(colours_rise_evenly),
+        cmocka_unit_test(pictures_have_the_levels_of_their_shares),
         cmocka_unit_test(base64_is_that_of_the_rfc),
     };
     threads_only("maps_*");

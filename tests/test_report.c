@@ -788,6 +788,50 @@ static void bars_end_at_the_ends_of_intervals(void **state)
     oa_close(c);
 }
 
+/* A band of the margin, a line at another place and a short interval: whichever is farthest from 0,
+ * the chart shows all of it, and 0 in the middle of the band. */
+static void forest_plots_show_all_of_the_margin(void **state)
+{
+    static const struct {
+        double margin, also;
+    } cases[] = { { 3, 0 }, { 3, 5 }, { 3, -5 }, { 0.1, 0 } };
+    static const struct oa_span span = { .name = "a", .mean = 1, .low = 0.5, .high = 1.5 };
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct oa_text t;
+        double left, top, width, height, zero, also = 500, from, y, to;
+        oa_text_init(&t, c);
+        oa_svg_intervals(&(struct oa_interval_chart){ .title = "",
+                                                      .x_label = "x",
+                                                      .margin = cases[i].margin,
+                                                      .also = cases[i].also,
+                                                      .spans = &span,
+                                                      .count = 1 },
+                         &t);
+        const char *band = strstr(t.s, "class=\"margin\""), *line = strstr(t.s, "class=\"zero\""),
+                   *bar = strstr(t.s, "class=\"span c0\"");
+        assert_true(band && line && bar);
+        assert_int_equal(sscanf(band,
+                                "class=\"margin\" x=\"%lf\" y=\"%lf\" width=\"%lf\" "
+                                "height=\"%lf\"",
+                                &left, &top, &width, &height),
+                         4);
+        int read = sscanf(line, "class=\"zero\" d=\"M%lf %*fV%*fM%lf", &zero, &also);
+        assert_int_equal(read, cases[i].also == 0 ? 1 : 2);
+        bar = strstr(bar, "d=\"M");
+        assert_int_equal(sscanf(bar, "d=\"M%lf %lfH%lf", &from, &y, &to), 3);
+        double scale = width / 2 / cases[i].margin;
+        assert_true(left > 80 && left + width < 960 && also > 80 && also < 960);
+        assert_true(fabs(zero - (left + width / 2)) < 0.2);
+        if (cases[i].margin > 1) /* else tenths of a pixel are a large part of the scale */
+            assert_true(fabs(from - zero - 0.5 * scale) < 0.3 &&
+                        fabs(to - zero - 1.5 * scale) < 0.3);
+        oa_text_free(&t);
+    }
+    oa_close(c);
+}
+
 static void empty_charts(void **state)
 {
     oa_context *c = oa_open(NULL);
@@ -857,6 +901,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(empty_runs),
         cmocka_unit_test(standalone_chart),
         cmocka_unit_test(bars_end_at_the_ends_of_intervals),
+        cmocka_unit_test(forest_plots_show_all_of_the_margin),
         cmocka_unit_test(empty_charts),
     };
     if (argc == 3 && strcmp(argv[1], "--write") == 0)

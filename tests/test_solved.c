@@ -306,6 +306,32 @@ static void all_runs_of_one_failed(void **state)
     end(&l);
 }
 
+/* Runs of two lengths are compared up to the end of the shorter ones: what the first learns after
+ * step 500 does not count. Expected events by hand: of those at risk 2 · 5/10 at step 200, 2 · 5/8
+ * at 300, 1 · 3/6 at 400. */
+static void steps_of_shorter_runs_limit_both(void **state)
+{
+    static const long first[] = { 300, 700, 300, 800, 900 },
+                      second[] = { 200, 2000, 400, 200, 2000 };
+    static struct learning l;
+    (void)state;
+    begin(&l, 2, 5, "95");
+    for (int i = 0; i < 5; i++) {
+        set_run(&l, 0, i, 97, first[i]);
+        set_run(&l, 1, i, second[i] > 1000 ? 43 : 97, second[i]);
+        l.runs[1][i].steps = 500;
+        l.runs[1][i].points = 6;
+    }
+    summarise(&l);
+    const struct oa_solved_test *t = &l.summary.solved.tests[0];
+    assert_true(t->a == 0 && t->b == 1);
+    assert_true(t->steps.events[0] == 2 && t->steps.events[1] == 3);
+    close_to(t->steps.expected[0], 1 + 1.25 + 0.5, 1e-12);
+    close_to(t->steps.expected[1], 1 + 0.75 + 0.5, 1e-12);
+    assert_int_equal(l.summary.solved.entries[0].reached, 5); /* alone it has all of its steps */
+    end(&l);
+}
+
 /* ---- equivalence ---- */
 
 /* Deviations of 0.5 around 97 %; with `failing` runs of the first attention stay near 43 %: its
@@ -548,6 +574,7 @@ int main(int count, char **words)
         cmocka_unit_test(a_mixture_is_told_once),
         cmocka_unit_test(thresholds),
         cmocka_unit_test(all_runs_of_one_failed),
+        cmocka_unit_test(steps_of_shorter_runs_limit_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

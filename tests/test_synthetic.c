@@ -827,6 +827,43 @@ static void refused(const char *words, const char *task, const long size[OA_SIZE
     oa_clear_error(context);
 }
 
+/* What is just possible, and the same with one size changed by as little as can be, which is not.
+ */
+static void limits_of_sizes_are_exact(void **state)
+{
+    static const struct {
+        const char *task;
+        long size[OA_SIZES];
+        enum oa_synthetic_size changed;
+        long to;
+        const char *words;
+    } limits[] = {
+        { "recall", { 1, 5, 5 }, OA_MOST, 6, "--max-length, the pairs of an example" },
+        { "scattered-recall", { 10, 10, 4, [OA_PAIRS] = 4 }, OA_LEAST, 9, "2 times --pairs and 2" },
+        { "scattered-recall", { 10, 10, 4, [OA_PAIRS] = 4 }, OA_ALPHABET, 3, "exceeds --alphabet" },
+        { "mqar", { 16, 32, 12, [OA_PAIRS] = 4 }, OA_LEAST, 14, "less than 4 times --pairs" },
+        { "mqar", { 16, 32, 12, [OA_PAIRS] = 4 }, OA_LEAST, 17, "must be even" },
+        { "mqar", { 16, 32, 12, [OA_PAIRS] = 4 }, OA_MOST, 31, "must be even" },
+        { "mqar", { 24, 32, 12, [OA_PAIRS] = 5 }, OA_ALPHABET, 11, "the number of keys" },
+        { "mqar-zoology", { 16, 32, 12, [OA_PAIRS] = 4 }, OA_LEAST, 14, "4 times --pairs" },
+        { "context-recall", { 16, 32, 12 }, OA_LEAST, 15, "must be even" },
+        { "noisy-recall", { 16, 32, 12 }, OA_MOST, 31, "must be even" },
+        { "memorisation", { 16, 32, 12 }, OA_MOST, 31, "must be even" },
+        { "fuzzy-recall", { 12, 32, 12, [OA_MOTIF] = 3 }, OA_LEAST, 11, "4 times --motif" },
+        { "selective-copy", { 9, 32, 12, [OA_COPIES] = 4 }, OA_LEAST, 8, "2 times --copies and 1" },
+    };
+    struct oa_synthetic_plan plan;
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        long size[OA_SIZES];
+        memcpy(size, limits[i].size, sizeof size);
+        if (plan_of(limits[i].task, size, 1, 0, 0, 0, &plan) != OA_OK)
+            fail_msg("limit %zu of %s is refused", i, limits[i].task);
+        size[limits[i].changed] = limits[i].to;
+        refused(limits[i].words, limits[i].task, size, 1);
+    }
+}
+
 static void impossible_requests_are_rejected(void **state)
 {
     (void)state;
@@ -895,6 +932,7 @@ int main(void)
         cmocka_unit_test(examples_do_not_depend_on_threads),
         cmocka_unit_test(rejected_draws_are_counted),
         cmocka_unit_test(files_keep_their_bytes),
+        cmocka_unit_test(limits_of_sizes_are_exact),
         cmocka_unit_test(impossible_requests_are_rejected),
     };
     threads_only("examples_do_not_depend_on_threads");
