@@ -236,6 +236,129 @@ static void threads_do_not_change_json(void **state)
     oa_text_free(&three);
 }
 
+static void assert_numbers(const json_t *array, const double *x, int n)
+{
+    assert_int_equal(json_array_size(array), n);
+    for (int i = 0; i < n; i++)
+        assert_true(json_number_value(json_array_get(array, (size_t)i)) == x[i]);
+}
+
+static void assert_text(const json_t *object, const char *key, const char *text)
+{
+    const char *found = json_string_value(json_object_get(object, key));
+    if (!found || strcmp(found, text) != 0)
+        fail_msg("%s is %s, not %s", key, found ? found : "none", text);
+}
+
+static void assert_number(const json_t *object, const char *key, double x)
+{
+    assert_true(json_number_value(json_object_get(object, key)) == x);
+}
+
+/* Results of which every field has another value. */
+static void json_has_each_number_under_its_name(void **state)
+{
+    double x[] = { 1, 2, 3 }, y[] = { 4, 5, 6 }, u[] = { 7, 8 }, v[] = { 9, 10 };
+    struct oa_theory_finding findings[] = {
+        { OA_PART_GRADIENTS, "name", "proposition", "meaning", "claimed", "formula", 11, 12, true,
+          13, 14, true, "verdict" },
+        { .part = OA_PART_HEADS, .claim = NAN, .law = NAN, .measured = NAN, .name = "other" },
+        { .part = OA_PART_HEADS, .claim = 0.5, .law = NAN, .measured = 1, .name = "third" },
+    };
+    struct oa_theory_results t = { .context = context,
+                                   .d = 15,
+                                   .heads = 16,
+                                   .k = 17,
+                                   .finding = findings,
+                                   .findings = 3,
+                                   .plots = 1 };
+    struct oa_text text;
+    (void)state;
+    t.plot[0] = (struct oa_plot){ .part = OA_PART_LOGITS,
+                                  .name = "plot",
+                                  .title = "title",
+                                  .caption = "caption",
+                                  .x_label = "across",
+                                  .y_label = "up",
+                                  .curves = 2 };
+    t.plot[0].curve[0] = (struct oa_curve){ "law", 3, 1, x, y, false, false, false };
+    t.plot[0].curve[1] = (struct oa_curve){ "dots", 2, 2, u, v, true, false, false };
+    oa_text_init(&text, context);
+    oa_theory_json(&t, &text);
+    json_t *root = json_loads(text.s, 0, NULL);
+    assert_number(root, "width", 15);
+    assert_number(root, "heads", 16);
+    assert_number(root, "head_width", 17);
+    assert_number(root, "holding", 1);
+    assert_number(root, "failing", 2);
+    const json_t *all = json_object_get(root, "propositions"), *f = json_array_get(all, 0),
+                 *other = json_array_get(all, 1);
+    static const char *const texts[] = { "name",    "proposition", "meaning",
+                                         "claimed", "formula",     "verdict" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_text(f, texts[i], texts[i]);
+    assert_text(f, "part", oa_part_title(OA_PART_GRADIENTS));
+    assert_number(f, "claim", 11);
+    assert_number(f, "law", 12);
+    assert_number(f, "measured", 13);
+    assert_number(f, "standard_error", 14);
+    assert_true(json_is_true(json_object_get(f, "asymptotic")));
+    assert_true(json_is_true(json_object_get(f, "holds")));
+    assert_true(json_is_null(json_object_get(other, "claim")));
+    assert_true(json_is_null(json_object_get(other, "law")));
+    assert_true(json_is_null(json_object_get(other, "measured")));
+    assert_true(json_is_false(json_object_get(other, "asymptotic")));
+    assert_true(json_is_false(json_object_get(other, "holds")));
+    assert_number(json_array_get(all, 2), "claim", 0.5);
+    const json_t *plot = json_array_get(json_object_get(root, "plots"), 0),
+                 *curves = json_object_get(plot, "curves");
+    assert_text(plot, "part", oa_part_title(OA_PART_LOGITS));
+    assert_text(plot, "name", "plot");
+    assert_text(plot, "title", "title");
+    assert_text(plot, "x", "across");
+    assert_text(plot, "y", "up");
+    assert_int_equal(json_array_size(curves), 2);
+    for (int i = 0; i < 2; i++) {
+        const json_t *curve = json_array_get(curves, (size_t)i);
+        assert_text(curve, "name", i ? "dots" : "law");
+        assert_true(json_is_true(json_object_get(curve, "measured")) == (i == 1));
+        assert_numbers(json_object_get(curve, "x"), i ? u : x, i ? 2 : 3);
+        assert_numbers(json_object_get(curve, "y"), i ? v : y, i ? 2 : 3);
+    }
+    json_decref(root);
+    oa_text_free(&text);
+}
+
+static const struct oa_theory_finding *finding_of(const struct oa_theory_results *t,
+                                                  const char *name)
+{
+    for (int i = 0; i < t->findings; i++)
+        if (strcmp(t->finding[i].name, name) == 0)
+            return &t->finding[i];
+    fail_msg("there is no %s", name);
+    return NULL;
+}
+
+/* The width for n points is 4 ln n / (ε²/2 - ε³/3). log κ of square Gaussian matrices deviates by
+ * 1.1235 (the integral of Edelman 1988, whose mean is 1.537), so that the error of the geometric
+ * mean of 32 draws is about 0.2 of it. */
+static void numbers_in_words_and_errors(void **state)
+{
+    struct oa_theory_results t;
+    char widths[80];
+    (void)state;
+    measure(context, 64, 4, &t);
+    snprintf(widths, sizeof widths, "100 points need a head of width %.0f, or %.0f for 10 %%",
+             ceil(4 * log(100) / (0.25 / 2 - 0.125 / 3)),
+             ceil(4 * log(100) / (0.01 / 2 - 0.001 / 3)));
+    assert_non_null(strstr(finding_of(&t, "promised")->meaning, widths));
+    const struct oa_theory_finding *square = finding_of(&t, "square-gaussian-condition");
+    double relative = square->error / square->measured, expected = 1.1235 / sqrt(32);
+    if (!(relative > expected / 2 && relative < expected * 2))
+        fail_msg("the standard error is %g of the mean, not about %g", relative, expected);
+    oa_theory_free(&t);
+}
+
 static void json_table_and_page_have_all_propositions(void **state)
 {
     (void)state;
@@ -327,6 +450,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(verdicts_depend_on_standard_error),
         cmocka_unit_test(generators_match_the_closed_form),
         cmocka_unit_test(threads_do_not_change_json),
+        cmocka_unit_test(json_has_each_number_under_its_name),
+        cmocka_unit_test(numbers_in_words_and_errors),
         cmocka_unit_test(json_table_and_page_have_all_propositions),
         cmocka_unit_test(numbers_are_readable),
         cmocka_unit_test(invalid_shapes_are_rejected),

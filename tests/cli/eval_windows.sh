@@ -92,6 +92,16 @@ says out.jsonl '"answer": null, "byte_answer": null'
 awk 'BEGIN { printf "{\"context\": \""; for (i = 0; i < 90; i++) printf "speak, "; print "\", \"choices\": [\"so\", \"no\"], \"label\": 1}" }' >long.jsonl
 expect 0 eval run --choices long.jsonl --quiet
 says out '^The contexts of 1 were shortened from the left to 64 tokens.$'
+# As many tokens as the context and the last one, which is only predicted, are not too many.
+many() { awk -v n="$1" 'BEGIN { printf "{\"context\": \"a"; for (i = 1; i < n; i++) printf " a"; print "\", \"choices\": [\"a\", \"b\"], \"label\": 0}" }'; }
+many 64 >long.jsonl
+expect 0 tokenizer encode run/tokenizer.json --text "$(sed 's/.*: "\(a[a ]*\)".*/\1/' long.jsonl) a"
+[ "$(wc -w <out)" -eq 65 ] || fail "65 words are $(wc -w <out) tokens"
+expect 0 eval run --choices long.jsonl --quiet
+! grep shortened out || fail "65 tokens are too many"
+many 65 >long.jsonl
+expect 0 eval run --choices long.jsonl --quiet
+says out '^The contexts of 1 were shortened'
 
 expect 2 eval run --data text.txt --stride 65
 says err 'a stride of 65 tokens: give 1 to 64, the context'

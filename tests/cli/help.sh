@@ -83,4 +83,17 @@ reply=$(bash -c '. ./completion.bash; COMP_WORDS=(orthant train --train.optimize
 for shell in zsh fish; do
     expect 0 completion $shell
     ! command -v $shell >/dev/null || $shell -n out || fail "the completion for $shell is not valid"
+    cp out completion.$shell
+done
+
+# Names of files are completed after the options that take them, and after no others.
+expect 0 eval --help
+says out '^  --data FILES'
+for word in FILE FILES DIR; do
+    grep -q ":$word:_files' " completion.zsh || fail "no option with $word in the completion for zsh"
+done
+grep -o "\]:[^' ]*'" completion.zsh | sort -u | grep -v -e ':value:' -e ':\(FILES*\|DIR\):_files' >others
+! grep '_files\|:FILES*:\|:DIR:' others || fail "words that are no files, or files that are none, in the completion for zsh"
+for option in 'eval.* -l data -r' 'train.* -l out -r' 'serve.* -l api-key-file -r' 'serve.* -l port -x' 'eval.* -l stride -x'; do
+    says completion.fish "seen_subcommand_from $option -d"
 done

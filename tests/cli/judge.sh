@@ -41,6 +41,16 @@ sed -n '/"pairs"/,/^  \]/p' out | cmp - pairs || fail "the packed file differs"
 expect 0 judge "$runs/optimizers.csv" --json --quiet --threads 1
 sed -n '/"pairs"/,/^  \]/p' out | cmp - pairs || fail "one thread differs"
 
+# What is asked for is what is judged.
+expect 0 judge "$runs/optimizers.csv" --baseline adamw --margin 0.01 --test two-way --level 0.01 --json --quiet
+for field in '"margin": 0.01,' '"kind": "baseline",' '"level": 0.01,' '"test": "two-way",'; do
+    says out "$field"
+done
+expect 0 judge "$runs/optimizers.csv" --baseline adamw --family pairs --sequential --threshold 2.5 --json --quiet
+for field in '"kind": "pairs",' '"comparisons": 3,' '"detectable": null' '"by": "threshold",' '"value": 2.5,'; do
+    says out "$field"
+done
+
 # Without seeds: independent samples.
 expect 0 judge "$runs/speedrun.csv" --metric loss --quiet
 says out 'Runs are independent samples'

@@ -39,6 +39,15 @@ for file in first.txt 'of two words.txt' last.txt; do
     says err "$file is one of the input texts"
     same "$file" whole.txt
 done
+ln -s first.txt link.txt
+ln whole.txt hard.txt
+for file in ./first.txt link.txt; do
+    expect 2 tokenizer train --kind char --data first.txt --out "$file"
+    says err "$file is one of the input texts"
+done
+expect 2 tokenizer train --kind char --data hard.txt --out whole.txt
+same first.txt last.txt
+same whole.txt last.txt
 expect 0 tokenizer encode bpe:400.json --text "the " --json
 says out '"pieces"'
 expect 2 tokenizer decode byte.json --text "65 x"
