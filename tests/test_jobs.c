@@ -136,6 +136,26 @@ static void same_bits(void **state)
     shell("grep -q ', ref, 3 threads' test_jobs_1_3/runs/attention-01/seed-1/result.json");
 }
 
+/* A line of progress of all runs every 0.2 s at most, however often a run ends or logs. */
+static void progress_is_logged_now_and_then(void **state)
+{
+    (void)state;
+    struct oa_options o = options();
+    struct listener l = { 0 };
+    o.train_steps = 2;
+    o.train_warmup = 1;
+    o.train_eval_every = 0;
+    o.compare_seeds = 12;
+    o.compare_jobs = 2;
+    shell("rm -rf test_jobs_often");
+    double began = oa_clock();
+    assert_int_equal(comparison(&o, 2, "test_jobs_often", &l, NULL), OA_OK);
+    double most = 1 + (oa_clock() - began) / 0.2;
+    if (l.progress > most)
+        fail_msg("%d lines in the time of %.1f", l.progress, most);
+    shell("rm -rf test_jobs_often");
+}
+
 /* Three of five threads have two, two and one of them. The last may come late, and find all runs
  * taken. */
 static void threads_are_shared_out(void **state)
@@ -479,6 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(progress_is_logged_now_and_then),
         cmocka_unit_test(threads_are_shared_out),
         cmocka_unit_test(same_bits_after_a_stop),
         cmocka_unit_test(one_at_a_time_by_the_clock),
