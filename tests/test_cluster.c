@@ -44,6 +44,25 @@ static void test_a_wait_has_an_end(void **state)
     assert_true(ranks[0].cluster.waited >= 0.2);
 }
 
+/* A group that begins with rank 4. */
+static void *group_body(void *argument)
+{
+    struct rank *r = argument;
+    r->cluster.first = 4;
+    return silent_body(argument);
+}
+
+static void test_ranks_of_a_group_have_their_own_numbers(void **state)
+{
+    (void)state;
+    struct rank ranks[MOST];
+    on_ranks(2, 0.2, group_body, NULL, ranks);
+    assert_int_equal(ranks[0].e, OA_IO);
+    assert_non_null(
+        strstr(ranks[0].sentence,
+               "rank 4 on host0 timed out after 0 s waiting for an answer from rank 5:"));
+}
+
 /* The last of three is late for a gathering, until the others have told that they wait. To the next
  * one the second does not come. */
 static void *late_body(void *argument)
@@ -124,6 +143,7 @@ static void test_all_know_of_a_failure(void **state)
     check_agreement((const char *const[]){ NULL, "no", "never" }, OA_FORMAT, "rank 1 on host1: no");
     check_agreement((const char *const[]){ "no", "no", "no" }, OA_FORMAT, "no");
     check_agreement((const char *const[]){ "no", NULL, "no" }, OA_FORMAT, "rank 0 on host0: no");
+    check_agreement((const char *const[]){ "no", "never", "no" }, OA_FORMAT, "rank 0 on host0: no");
     check_agreement((const char *const[]){ NULL, "rank 1 on host1 waited", NULL }, OA_FORMAT,
                     "rank 1 on host1 waited");
     check_agreement((const char *const[]){ NULL, "rank 1 on host", NULL }, OA_FORMAT,
@@ -191,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_counts_of_a_wait),
         cmocka_unit_test(test_a_wait_has_an_end),
+        cmocka_unit_test(test_ranks_of_a_group_have_their_own_numbers),
         cmocka_unit_test(test_who_stands_still_is_named),
         cmocka_unit_test(test_who_is_waited_for_through_others_is_named),
         cmocka_unit_test(test_all_know_of_a_failure),

@@ -180,6 +180,30 @@ static void flops_and_memory_match_closed_forms(void **state)
     oa_text_free(&text);
 }
 
+/* With biases; the output projection is of the layer and of no group. */
+static void parameters_are_of_their_groups(void **state)
+{
+    static const char *const specs[] = { "softmax", "softmax:2 | local(window=8):2" };
+    long projection = 128 * 128 + 128;
+    (void)state;
+    options.model_bias = OA_BIASES_ALL;
+    for (int i = 0; i < 2; i++) {
+        struct oa_text text = explained(specs[i], oa_attention_explain_json);
+        json_t *root = json_loads(text.s, 0, NULL),
+               *layer = json_array_get(json_object_get(root, "layers"), 0),
+               *groups = json_object_get(layer, "groups");
+        assert_int_equal(json_integer_value(json_object_get(layer, "trainable")), 4 * projection);
+        assert_int_equal(json_array_size(groups), i + 1);
+        for (int g = 0; g <= i; g++)
+            assert_int_equal(
+                json_integer_value(json_object_get(json_array_get(groups, (size_t)g), "trainable")),
+                3 * projection / (i + 1));
+        json_decref(root);
+        oa_text_free(&text);
+    }
+    options.model_bias = OA_BIASES_NONE;
+}
+
 /* Keys and values grow with the sequence, a recurrent state does not, and a layer that is not
  * causal has none. */
 static void decoding_states_have_expected_sizes(void **state)
@@ -393,6 +417,7 @@ int main(void)
                                         cmocka_unit_test(text_has_options_shapes_and_refusals),
                                         cmocka_unit_test(flops_and_memory_match_closed_forms),
                                         cmocka_unit_test(every_known_mistake_is_listed),
+                                        cmocka_unit_test(parameters_are_of_their_groups),
                                         cmocka_unit_test(decoding_states_have_expected_sizes),
                                         cmocka_unit_test(memory_of_a_layer_ignores_other_layers),
                                         cmocka_unit_test(wrong_attentions_are_errors),

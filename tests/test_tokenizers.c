@@ -719,7 +719,7 @@ static void test_bounded_training(void **state)
     oa_tokenizer_close(tok);
 }
 
-/* Of nine words, three once, three twice, one three times and two often, two are left of five: what
+/* Of nine words, three once, three twice, one four times and two often, two are left of five: what
  * is dropped is told with the last bound, 4, of 1, 2 and 4. */
 static void dropped_words_are_counted(void **state)
 {
@@ -728,7 +728,7 @@ static void dropped_words_are_counted(void **state)
     struct oa_tokenizer *tok;
     FILE *f = fopen(path, "w");
     (void)state;
-    fputs(" a b c d d e e f f g g g", f);
+    fputs(" a b c d d e e f f g g g g", f);
     for (int i = 0; i < 9; i++)
         fputs(" h i", f);
     assert_int_equal(fclose(f), 0);
@@ -739,6 +739,34 @@ static void dropped_words_are_counted(void **state)
     assert_non_null(strstr(last_notice,
                            "more than 5 distinct words; 7 that occurred at most 4 times "
                            "were dropped to bound memory"));
+    remove(path);
+}
+
+/* The size of a vocabulary that nobody chose, told where so few words have no more pairs. */
+static void size_follows_from_the_text(void **state)
+{
+    static const char path[] = "test_tokenizers_size.txt";
+    static const struct {
+        int bytes;
+        const char *size;
+    } cases[] = { { 99999, "of 500 tokens" },
+                  { 100000, "of 2000 tokens" },
+                  { 199999, "of 2000 tokens" },
+                  { 200000, "of 8000 tokens" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct oa_reader *r;
+        struct oa_tokenizer *tok;
+        FILE *f = fopen(path, "w");
+        for (int k = 0; k < cases[i].bytes; k++)
+            fputc("ab "[k % 3], f);
+        assert_int_equal(fclose(f), 0);
+        expect_ok(oa_reader_open(context, path, &r));
+        expect_ok(oa_tokenizer_train_bpe(context, r, 0, &tok));
+        oa_reader_close(r);
+        oa_tokenizer_close(tok);
+        assert_non_null(strstr(last_notice, cases[i].size));
+    }
     remove(path);
 }
 
@@ -805,6 +833,7 @@ int main(void)
         TEST(test_word_without_unknown),
         TEST(test_bounded_training),
         TEST(dropped_words_are_counted),
+        TEST(size_follows_from_the_text),
         TEST(test_long_words),
         TEST(test_decode_refuses),
     };
