@@ -301,7 +301,12 @@ static void a_run_counts_right(void **state)
     assert_true(number_at(row, "trainable") == counted.trainable &&
                 number_at(row, "frozen") == counted.frozen);
     assert_true(number_at(row, "flops_per_step") == counted.flops);
+    assert_true(number_at(row, "computed_flops_per_step") == counted.computed &&
+                number_at(row, "bytes_per_step") == counted.bytes);
     assert_true(number_at(row, "memory_parameters") == counted.memory_parameters);
+    assert_true(counted.memory_scratch > 0 &&
+                number_at(row, "memory_step") ==
+                    counted.memory_activations + counted.memory_scratch);
     close_to("FLOPs", number_at(run, "flops"), STEPS * number_at(row, "flops_per_step"), 1e-12);
     close_to("all seconds", number_at(row, "seconds"), STEPS * number_at(row, "seconds_per_step"),
              1e-12);
