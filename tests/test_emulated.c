@@ -146,6 +146,68 @@ static void a_plan_is_the_memory_of_a_step(void **state)
     oa_close(c);
 }
 
+static struct oa_device *open_device(oa_context **c)
+{
+    struct oa_device *d;
+    *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    oa_context_set_device(*c, oa_emulated_device());
+    emulated_bounds_only = true;
+    assert_int_equal(oa_device_open(*c, OA_PRECISION_F64, false, &d), OA_OK);
+    return d;
+}
+
+/* Also beyond 65536, which the host draws at a time. */
+static void normals_are_those_of_the_stream(void **state)
+{
+    enum { MANY = 2 * 65536 + 100 };
+    struct oa_stream stream = oa_stream_named(7, "normals");
+    double *right = malloc(MANY * sizeof *right), *drawn = malloc(MANY * sizeof *drawn);
+    oa_context *c;
+    struct oa_device *d = open_device(&c);
+    void *x = d->ops->allocate(d, MANY * sizeof *drawn);
+    (void)state;
+    oa_random_normals(stream, 0, MANY, right);
+    d->ops->normals(d, MANY, 0.5, stream, x);
+    d->ops->download(d, MANY * sizeof *drawn, x, drawn);
+    for (int i = 0; i < MANY; i++)
+        if (drawn[i] != 0.5 * right[i])
+            fail_msg("number %d is %g, not %g", i, drawn[i], 0.5 * right[i]);
+    d->ops->release(d, x);
+    oa_device_close(d);
+    oa_close(c);
+    free(right);
+    free(drawn);
+}
+
+/* Rows 3 and 1 of four were chosen: the others have the gradient 0, whatever was there. */
+static void rows_that_were_not_chosen_have_no_gradient(void **state)
+{
+    static const double dy[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
+    static const double right[4][3] = { { 0 }, { 4, 5, 6 }, { 0 }, { 1, 2, 3 } };
+    static const int32_t index[] = { 3, 1 };
+    double dx[4][3];
+    oa_context *c;
+    struct oa_device *d = open_device(&c);
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        dx[i / 3][i % 3] = 99;
+    void *gradient = d->ops->allocate(d, sizeof dx), *from = d->ops->allocate(d, sizeof dy),
+         *rows = d->ops->allocate(d, sizeof index);
+    d->ops->upload(d, sizeof dx, dx, gradient);
+    d->ops->upload(d, sizeof dy, dy, from);
+    d->ops->upload(d, sizeof index, index, rows);
+    d->ops->choose_rows_gradient(
+        d, &(struct oa_row_choice){
+               .rows = 4, .count = 2, .cols = 3, .index = rows, .dy = from, .dx = gradient });
+    d->ops->download(d, sizeof dx, gradient, dx);
+    assert_memory_equal(dx, right, sizeof dx);
+    d->ops->release(d, gradient);
+    d->ops->release(d, from);
+    d->ops->release(d, rows);
+    oa_device_close(d);
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +216,8 @@ int main(void)
         cmocka_unit_test(accesses_outside_are_found),
         cmocka_unit_test(a_barrier_on_one_side_is_found),
         cmocka_unit_test(a_plan_is_the_memory_of_a_step),
+        cmocka_unit_test(normals_are_those_of_the_stream),
+        cmocka_unit_test(rows_that_were_not_chosen_have_no_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "base/concurrent.h"
 #include "base/json_read.h"
 #include "base/safetensors.h"
+#include "device/gpu/program_cache.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -516,6 +517,46 @@ static void digests_are_sha256(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 
+static void expect_program(const char *name, const char *key, const char *code)
+{
+    char *found = oa_program_cached(context, name, key);
+    if (!code && !found)
+        return;
+    assert_non_null(found);
+    assert_non_null(code);
+    assert_memory_equal(found, code, strlen(code));
+    oa_free(found);
+}
+
+/* Of the GPU device: for the card, the compiler and the text that they were made of, and whole. */
+static void programs_are_read_for_what_they_were_made_of(void **state)
+{
+    static const char code[] = "some machine code";
+    char folder[1024], keys[5][OA_PROGRAM_KEY];
+    (void)state;
+    setenv("XDG_CACHE_HOME", getcwd(folder, sizeof folder), 1);
+    oa_program_key(keys[0], "sm_90", 12, "text");
+    oa_program_key(keys[1], "sm_80", 12, "text");
+    oa_program_key(keys[2], "sm_90", 13, "text");
+    oa_program_key(keys[3], "sm_90", 12, "texts");
+    oa_program_key(keys[4], "sm_90", 12, "text");
+    assert_string_equal(keys[4], keys[0]);
+    expect_program("loss", keys[0], NULL);
+    oa_program_cache(context, "loss", keys[0], code, strlen(code));
+    expect_program("loss", keys[4], code);
+    expect_program("norm", keys[0], NULL);
+    for (int i = 1; i < 4; i++)
+        expect_program("loss", keys[i], NULL);
+    shell("truncate -s -1 orthant/loss-*.cubin");
+    expect_program("loss", keys[0], NULL);
+    oa_program_cache(context, "loss", keys[0], code, strlen(code));
+    expect_program("loss", keys[0], code);
+    shell("sed -i s/machine/masking/ orthant/loss-*.cubin");
+    expect_program("loss", keys[0], NULL);
+    shell("[ $(ls orthant | wc -l) -eq 1 ]"); /* no temporary file is left */
+    unsetenv("XDG_CACHE_HOME");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -540,6 +581,7 @@ int main(void)
         IN_FOLDER(truncated_files_are_refused),
         IN_FOLDER(altered_headers_never_crash),
         IN_FOLDER(pipes_are_read),
+        IN_FOLDER(programs_are_read_for_what_they_were_made_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
