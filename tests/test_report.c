@@ -275,14 +275,14 @@ static void markdown(void **state)
 
 /* Five attentions, of which the third is the baseline (where there is one), the fourth the uniform
  * average. */
-struct told {
+struct reported {
     int seeds;
     enum oa_family_kind family;
     bool baseline, uniform, sequential, imported, timed, tuned;
 };
 
 /* The chosen ones of the columns that depend on what a comparison has: a letter each. */
-static void shown_columns(const struct told *t, char out[16])
+static void shown_columns(const struct reported *t, char out[16])
 {
     static const struct {
         char letter;
@@ -316,7 +316,7 @@ static void shown_columns(const struct told *t, char out[16])
 static void columns_are_those_that_apply(void **state)
 {
     static const struct {
-        struct told told;
+        struct reported comparison;
         const char *columns;
     } cases[] = { { { .seeds = 5 }, "ptms" },
                   { { .seeds = 4 }, "tms" }, /* too few seeds for a test */
@@ -333,7 +333,7 @@ static void columns_are_those_that_apply(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char shown[16];
-        shown_columns(&cases[i].told, shown);
+        shown_columns(&cases[i].comparison, shown);
         if (strcmp(shown, cases[i].columns) != 0)
             fail_msg("case %zu shows %s, not %s", i, shown, cases[i].columns);
     }

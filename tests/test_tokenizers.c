@@ -742,7 +742,7 @@ static void dropped_words_are_counted(void **state)
     remove(path);
 }
 
-/* The size of a vocabulary that nobody chose, told where so few words have no more pairs. */
+/* The size of a vocabulary that no option sets, reported where so few words have no more pairs. */
 static void size_follows_from_the_text(void **state)
 {
     static const char path[] = "test_tokenizers_size.txt";
