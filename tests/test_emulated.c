@@ -7,6 +7,7 @@
 #include "emulated.h"
 #include "train/train.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,90 @@ static void rows_that_were_not_chosen_have_no_gradient(void **state)
     oa_close(c);
 }
 
+enum { LOGIT_ROWS = 5, WIDTH = 3, WORDS = 7 };
+
+struct made_loss {
+    double sum, losses[LOGIT_ROWS], dx[LOGIT_ROWS][WIDTH], dw[WORDS][WIDTH];
+};
+
+/* By the definition: -log softmax(x wᵀ)[target]; a target below 0 is ignored. */
+static void loss_by_hand(double x[LOGIT_ROWS][WIDTH], double w[WORDS][WIDTH], const int32_t *target,
+                         double scale, struct made_loss *out)
+{
+    *out = (struct made_loss){ 0 };
+    for (int r = 0; r < LOGIT_ROWS; r++) {
+        double z[WORDS] = { 0 }, all = 0;
+        for (int v = 0; v < WORDS; v++) {
+            for (int k = 0; k < WIDTH; k++)
+                z[v] += x[r][k] * w[v][k];
+            all += exp(z[v]);
+        }
+        if (target[r] < 0)
+            continue;
+        out->losses[r] = log(all) - z[target[r]];
+        out->sum += out->losses[r];
+        for (int v = 0; v < WORDS; v++)
+            for (int k = 0; k < WIDTH; k++) {
+                double dz = scale * (exp(z[v]) / all - (v == target[r]));
+                out->dx[r][k] += dz * w[v][k];
+                out->dw[v][k] += dz * x[r][k];
+            }
+    }
+}
+
+static void assert_close(const double *found, const double *right, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(fabs(found[i] - right[i]) < 1e-12))
+            fail_msg("number %d is %.17g, not %.17g", i, found[i], right[i]);
+}
+
+/* Cards on which the logits of all rows, of two, and of none but the least, one, have room. */
+static void losses_are_the_same_in_blocks_of_rows(void **state)
+{
+    static const size_t memory[] = { 0, 2 * 64 * WORDS, 1 };
+    static const int32_t target[LOGIT_ROWS] = { 3, -1, 0, 6, 2 };
+    double x[LOGIT_ROWS][WIDTH], w[WORDS][WIDTH], scale = 0.25;
+    struct made_loss right, found;
+    oa_context *c;
+    struct oa_device *d = open_device(&c);
+    (void)state;
+    oa_random_normals(oa_stream_named(7, "x"), 0, LOGIT_ROWS * WIDTH, &x[0][0]);
+    oa_random_normals(oa_stream_named(7, "w"), 0, WORDS * WIDTH, &w[0][0]);
+    loss_by_hand(x, w, target, scale, &right);
+    for (int i = 0; i < 3; i++) {
+        void *at[] = { d->ops->allocate(d, sizeof x), d->ops->allocate(d, sizeof w),
+                       d->ops->allocate(d, sizeof target), d->ops->allocate(d, sizeof x),
+                       d->ops->allocate(d, sizeof w) };
+        struct oa_linear_loss a = { .rows = LOGIT_ROWS,
+                                    .width = WIDTH,
+                                    .vocabulary = WORDS,
+                                    .x = at[0],
+                                    .w = at[1],
+                                    .target = at[2],
+                                    .scale = scale,
+                                    .dx = at[3],
+                                    .dw = at[4],
+                                    .losses = found.losses };
+        oa_gpu_of(d)->facts.memory = memory[i];
+        d->ops->upload(d, sizeof x, x, at[0]);
+        d->ops->upload(d, sizeof w, w, at[1]);
+        d->ops->upload(d, sizeof target, target, at[2]);
+        d->ops->constant(d, WORDS * WIDTH, 0, at[4]);
+        found.sum = d->ops->linear_loss(d, &a);
+        d->ops->download(d, sizeof found.dx, at[3], found.dx);
+        d->ops->download(d, sizeof found.dw, at[4], found.dw);
+        assert_close(&found.sum, &right.sum, 1);
+        assert_close(found.losses, right.losses, LOGIT_ROWS);
+        assert_close(&found.dx[0][0], &right.dx[0][0], LOGIT_ROWS * WIDTH);
+        assert_close(&found.dw[0][0], &right.dw[0][0], WORDS * WIDTH);
+        for (int k = 0; k < 5; k++)
+            d->ops->release(d, at[k]);
+    }
+    oa_device_close(d);
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_plan_is_the_memory_of_a_step),
         cmocka_unit_test(normals_are_those_of_the_stream),
         cmocka_unit_test(rows_that_were_not_chosen_have_no_gradient),
+        cmocka_unit_test(losses_are_the_same_in_blocks_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

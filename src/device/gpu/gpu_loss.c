@@ -7,6 +7,7 @@
 
 enum {
     LOGITS_AT_ONCE = 1L << 28, /* elements */
+    BYTES_OF_A_LOGIT = 64,     /* of the card: logits, gradients and a teacher's take 12 in f32 */
     ROW_MULTIPLE = 64 /* rows of logits begin at multiples: matrix units read no others at speed */
 };
 
@@ -95,9 +96,18 @@ static void card_loss_block(struct oa_device *d, const struct oa_linear_loss *a,
         loss_gradients(d, a, first, rows, dlogits);
 }
 
+/* Rows whose logits are in memory together. A card of 16 GiB or more has LOGITS_AT_ONCE. */
+static long rows_of_a_block(const struct oa_device *d, const struct oa_linear_loss *a)
+{
+    long logits = LOGITS_AT_ONCE;
+    if (oa_gpu_of(d)->facts.memory) /* else it is unknown */
+        logits = oa_min(logits, (long)(oa_gpu_of(d)->facts.memory / BYTES_OF_A_LOGIT));
+    return oa_max(1, oa_min(a->rows, logits / a->vocabulary));
+}
+
 double oa_gpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
-    long block = oa_max(1, oa_min(a->rows, LOGITS_AT_ONCE / a->vocabulary));
+    long block = rows_of_a_block(d, a);
     size_t mark = oa_gpu_mark(d);
     void *loss = oa_gpu_take(d, (size_t)a->rows * sizeof(double));
     for (long first = 0; loss && first < a->rows; first += block) {
