@@ -331,7 +331,7 @@ static void records_open_nothing_else(void **state)
     opens_with("tokens", json_integer(-1), OA_FORMAT, "shard 0 is not valid");
     opens_with("tokens", json_integer((json_int_t)1 << 56), OA_FORMAT, "truncated");
     opens_with("tokens", json_integer((json_int_t)1 << 62), OA_FORMAT, "shard 0 is not valid");
-    opens_with("documents", json_integer(1000), OA_IO, "cannot be read at byte");
+    opens_with("documents", json_integer(1000), OA_IO, "the file was truncated");
     opens_with("width", json_integer(3), OA_FORMAT, "is 3 bytes, not 2 or 4");
     opens_with("format", json_string("orthant.corpus/2"), OA_FORMAT, "orthant.corpus/2");
     opens_with("shards", json_array(), OA_FORMAT, "has no shards");

@@ -445,7 +445,7 @@ static void expect_refused(const char *json, enum oa_error code, const char *par
 static void test_refused_files(void **state)
 {
     (void)state;
-    expect_refused("", OA_FORMAT, "x.json:1:0: invalid JSON");
+    expect_refused("", OA_FORMAT, "x.json:1:0: not valid JSON");
     expect_refused("{}", OA_FORMAT, "version");
     expect_refused("[]", OA_FORMAT, "tokenizer.json");
     expect_refused("{\"version\":\"2.0\"}", OA_UNSUPPORTED, "2.0");

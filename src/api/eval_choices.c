@@ -5,10 +5,10 @@
  * Context and choice are encoded together, with a blank between them where there is none; as in
  * lm-evaluation-harness, the first tokens, as many as the context alone has, are not scored. */
 #include "api/api.h"
+#include "base/reserve.h"
 #include "data/questions.h"
 #include "print/print.h"
 #include "statistics/shares.h"
-#include "tokenizers/word_table.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -61,8 +61,7 @@ static enum oa_error encode_after_prefix(struct choice_eval *x, const char *plac
                                          struct oa_ids *out)
 {
     out->count = 0;
-    for (size_t i = 0; i < x->prefix.count; i++)
-        OA_TRY(oa_ids_add(out, x->prefix.id[i]));
+    OA_TRY(oa_ids_append(out, x->prefix.id, x->prefix.count));
     return length ? oa_tokenizer_encode_text(x->t.tokenizer, place, x->text.s, length, out, NULL)
                   : OA_OK;
 }

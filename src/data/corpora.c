@@ -25,7 +25,7 @@ static enum oa_error list_corpora(oa_context *c, const char *files, struct corpu
     return OA_OK;
 }
 
-/* Reads each corpus into each[i]; *count of them are to be closed, also after an error. */
+/* Reads each corpus into each[i]. The caller closes *count of them, also after an error. */
 static enum oa_error read_corpora(oa_context *c, struct oa_tokenizer *tok,
                                   const struct corpus_list *list, double fraction, uint64_t seed,
                                   struct oa_corpus *each, int *count)

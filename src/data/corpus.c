@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text files, or files of ids → token ids of the training and the validation side. */
+#include "base/reserve.h"
 #include "base/safetensors.h"
 #include "data/packed_corpus.h"
 #include "data/text_cache.h"
-#include "tokenizers/word_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,41 +14,31 @@ struct holdout {
     uint64_t seed; /* of its position; 0: at the end */
 };
 
-/* Training text is what is before and after the held-out block. A text in one piece has an empty
- * second span. */
-struct text_span {
-    size_t from, to;
-};
+/* The training text is before and after the held-out block. A side in one piece has an empty second
+ * span. */
 enum { SPANS = 2 };
 
-struct oa_held_characters oa_held_block(uint64_t count, double fraction, uint64_t seed)
+struct oa_text_block oa_held_block(uint64_t count, double fraction, uint64_t seed)
 {
     uint64_t kept = (uint64_t)floor((double)count * (1 - fraction)), from = kept;
     if (seed)
         from = oa_random_below(oa_stream_named(seed, "split"), 0, kept + 1);
-    return (struct oa_held_characters){ from, from + (count - kept) };
+    return (struct oa_text_block){ from, from + (count - kept) };
 }
 
-/* Of `count` characters or ids. */
-static struct text_span find_block(uint64_t count, const struct holdout *how)
+static void make_spans(struct oa_text_block valid, size_t count, struct oa_text_block kept[SPANS],
+                       struct oa_text_block block[SPANS])
 {
-    struct oa_held_characters held = oa_held_block(count, how->fraction, how->seed);
-    return (struct text_span){ held.from, held.to };
-}
-
-static void make_spans(struct text_span valid, size_t count, struct text_span kept[SPANS],
-                       struct text_span block[SPANS])
-{
-    kept[0] = (struct text_span){ 0, valid.from };
-    kept[1] = (struct text_span){ valid.to, count };
+    kept[0] = (struct oa_text_block){ 0, valid.from };
+    kept[1] = (struct oa_text_block){ valid.to, count };
     block[0] = valid;
-    block[1] = (struct text_span){ count, count };
+    block[1] = (struct oa_text_block){ count, count };
 }
 
 /* Encodes spans separately, so that no token crosses the held-out block. The initial capacity is
  * exact for char and byte and a third of the bytes for bpe and word: long texts are not copied. */
 static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_source *source,
-                                 const struct text_span spans[SPANS], const char *name,
+                                 const struct oa_text_block spans[SPANS], const char *name,
                                  struct oa_tokens *out)
 {
     enum oa_tokenizer_kind kind = oa_tokenizer_kind_of(tok);
@@ -123,7 +113,7 @@ static enum oa_error count_tokens(oa_context *c, const struct oa_tokenizer *tok,
 }
 
 static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *ids,
-                               const struct text_span spans[SPANS], const char *name,
+                               const struct oa_text_block spans[SPANS], const char *name,
                                struct oa_tokens *out)
 {
     size_t first = spans[0].to - spans[0].from, second = spans[1].to - spans[1].from;
@@ -165,7 +155,7 @@ enum oa_error oa_corpus_hold_out(oa_context *c, const struct oa_tokenizer *tok,
 /* ---- ids that stay in their files ---- */
 
 static enum oa_error store_side(oa_context *c, struct oa_token_store *store,
-                                const struct text_span spans[SPANS], const char *name,
+                                const struct oa_text_block spans[SPANS], const char *name,
                                 struct oa_tokens *out)
 {
     *out = (struct oa_tokens){ .marked = true, .name = name };
@@ -187,7 +177,7 @@ static enum oa_error open_id_corpus(const struct oa_tokenizer *tok, const char *
     oa_context *c = oa_tokenizer_context(tok);
     struct oa_id_file *list;
     struct oa_token_store *store;
-    struct text_span kept[SPANS], block[SPANS];
+    struct oa_text_block kept[SPANS], block[SPANS];
     int count;
     OA_TRY(oa_id_files_list(c, files, &list, &count));
     enum oa_error e = oa_token_store_open(tok, list, count, &store);
@@ -195,7 +185,7 @@ static enum oa_error open_id_corpus(const struct oa_tokenizer *tok, const char *
     if (e != OA_OK)
         return e;
     uint64_t all = oa_token_store_count(store);
-    make_spans(find_block(all, how), all, kept, block);
+    make_spans(oa_held_block(all, how->fraction, how->seed), all, kept, block);
     e = store_side(c, store, kept, name, first);
     if (e == OA_OK && valid)
         e = store_side(c, store, block, "validation text", valid);
@@ -211,8 +201,8 @@ static enum oa_error read_id_corpus(const struct oa_tokenizer *tok, const char *
     struct id_gathering g = { .tok = tok };
     oa_ids_init(&g.ids, oa_tokenizer_context(tok));
     enum oa_error e = oa_id_files_read(oa_tokenizer_context(tok), files, gather_id, &g);
-    struct text_span kept[SPANS], block[SPANS];
-    make_spans(find_block(g.ids.count, how), g.ids.count, kept, block);
+    struct oa_text_block kept[SPANS], block[SPANS];
+    make_spans(oa_held_block(g.ids.count, how->fraction, how->seed), g.ids.count, kept, block);
     if (e == OA_OK)
         e = take_side(tok, g.ids.id, kept, name, first);
     if (e == OA_OK && valid)
@@ -231,7 +221,7 @@ static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
     char *text;
     size_t length;
     bool ids;
-    struct text_span kept[SPANS], held[SPANS];
+    struct oa_text_block kept[SPANS], held[SPANS];
     if (oa_is_packed_corpus(files)) {
         if (how->seed)
             return oa_fail(oa_tokenizer_context(tok), OA_UNSUPPORTED,
@@ -251,7 +241,8 @@ static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
                                   how->fraction > 0 ? valid : NULL);
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
-    struct text_span block = find_block(oa_text_characters(text, length), how);
+    struct oa_text_block block =
+        oa_held_block(oa_text_characters(text, length), how->fraction, how->seed);
     block.from = oa_character_offset(text, length, block.from);
     block.to = oa_character_offset(text, length, block.to);
     make_spans(block, length, kept, held);

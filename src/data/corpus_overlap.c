@@ -59,8 +59,8 @@ static uint64_t find_pieces(const struct overlap_pieces *p, const int32_t *ids, 
     }
 }
 
-/* Where block i of `blocks` of a side begins: blocks follow each other where they cover the side,
- * and are evenly spaced otherwise. */
+/* The start of block i of a side: blocks are adjacent if they cover the side, else evenly spaced.
+ */
 static uint64_t block_start(uint64_t count, uint64_t blocks, uint64_t i)
 {
     return blocks * BLOCK >= count ? i * BLOCK : (count - BLOCK) / blocks * i;

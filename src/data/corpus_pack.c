@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents → shards of token ids. Documents are read until PORTION bytes of text are there, the
- * threads encode them, each a part, and the ids are written in the order of the documents. Neither
- * the portions nor the number of threads change a byte of what is written.
+ * Documents → shards of token ids. PORTION bytes of documents are read at a time, encoded in
+ * parallel and written in their order. The files do not depend on the portions and the number of
+ * threads.
  *
- * After each shard OA_PACKING_RECORD has the number of documents in the shards so far: a packing
- * that was interrupted reads as many documents again, without encoding them, and goes on.
+ * After each shard OA_PACKING_RECORD stores the number of documents in the shards so far: an
+ * interrupted packing skips as many documents and continues.
  */
 #include "base/checksum.h"
 #include "base/concurrent.h"
@@ -13,9 +13,9 @@
 #include "base/json_write.h"
 #include "base/little_endian.h"
 #include "base/new_file.h"
+#include "base/reserve.h"
 #include "data/packed_corpus.h"
 #include "data/repeats.h"
-#include "tokenizers/word_table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static enum oa_error no_memory(oa_context *c)
     return oa_fail(c, OA_NO_MEMORY, "out of memory for the record of a corpus");
 }
 
-/* Identifies the input: a packing is continued only if this is equal. */
+/* Identifies the input: a packing is continued only if this is the same. */
 static json_t *request_json(const struct packing *p, const struct oa_digest *tokenizer)
 {
     json_t *files = json_array(), *sizes = json_array(), *changed = json_array();
@@ -206,19 +206,8 @@ static enum oa_error close_shard(struct packing *p, enum oa_error so_far)
 
 static enum oa_error add_ids(struct packing *p, const int32_t *id, size_t n)
 {
-    uint8_t bytes[4096];
-    struct shard_file *s = &p->shard;
-    size_t width = (size_t)p->width, most = sizeof bytes / width;
-    for (size_t done = 0; done < n;) {
-        size_t some = n - done < most ? n - done : most;
-        for (size_t i = 0; i < some; i++)
-            oa_put_little_endian(bytes + i * width, (uint32_t)id[done + i], p->width);
-        oa_digest_add(s->digest, bytes, some * width);
-        OA_TRY(oa_new_file_add(&s->ids, bytes, some * width));
-        done += some;
-        s->count += some;
-    }
-    return OA_OK;
+    p->shard.count += n;
+    return oa_new_file_add_ids(&p->shard.ids, p->shard.digest, id, n, p->width);
 }
 
 static enum oa_error write_piece(struct packing *p, const struct packed_piece *piece,
@@ -420,7 +409,7 @@ static enum oa_error pack_into_folder(struct packing *p)
         e = close_shard(p, pack_all(p, request));
     if (e == OA_OK && p->count == 0)
         e = oa_fail(p->c, OA_ARGUMENT, "%s has no text", p->r->files);
-    if (e == OA_OK && json_object_del(request, "changed") == 0) /* of no use any more */
+    if (e == OA_OK && json_object_del(request, "changed") == 0) /* needed to continue only */
         e = write_packing_record(p, request, OA_CORPUS_RECORD);
     if (e == OA_OK && oa_path(p->c, path, p->r->folder, OA_PACKING_RECORD) == OA_OK)
         remove(path);

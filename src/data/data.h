@@ -153,8 +153,7 @@ struct oa_amount {
     double tokens;  /* input tokens without padding */
 };
 
-/* What the steps of a training have read of a running text; of the rows themselves, not of the
- * order in which they came. */
+/* How much of a running text the steps of a training have read. */
 struct oa_corpus_reading {
     char name[64]; /* "": the only corpus */
     uint64_t tokens, rows;
@@ -163,7 +162,7 @@ struct oa_corpus_reading {
 struct oa_reading {
     int corpora; /* 0: no running text */
     struct oa_corpus_reading corpus[OA_CORPORA];
-    double padding; /* of the places of all rows, the fraction without a token; expected */
+    double padding; /* expected fraction of padding in all rows */
 };
 
 /* Validation: every target exactly once. */

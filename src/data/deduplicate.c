@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the documents twice: for their signatures, and to write those that are kept. */
+ * Reads the documents twice: for their signatures, and to write those that are no duplicates. */
 #include "base/checksum.h"
 #include "base/folder_lock.h"
 #include "base/json_write.h"
@@ -197,7 +197,7 @@ static enum oa_error lock_output(const struct deduplication *d, struct oa_lock *
                : OA_OK;
 }
 
-/* The folder, which had no files, has none of an output that is not complete. */
+/* Removes the files of an incomplete output. */
 static void discard_outputs(const struct deduplication *d)
 {
     static const char *const names[] = { OA_DEDUP_TEXT, OA_DEDUP_LIST };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Documents are cut into rows of their own. Which row is which is found in the index files of the
- * corpus: memory has the number of rows before every group of documents, and a row is looked up
- * within its group. */
+ * Documents are cut into rows of their own, by the index files of the corpus: the number of rows
+ * before every group of documents is in memory, and a row is searched within its group. */
 #include "data/document_rows.h"
-
-#include "tokenizers/word_table.h"
+#include "base/little_endian.h"
+#include "base/reserve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,13 +67,7 @@ static enum oa_error open_index(struct oa_document_rows *d, int shard)
                        "again",
                        s->path, (unsigned long long)now.st_size,
                        (unsigned long long)(8 * s->documents), (unsigned long long)s->documents);
-    bool same = now.st_ino == s->about.st_ino && now.st_mtim.tv_sec == s->about.st_mtim.tv_sec &&
-                now.st_mtim.tv_nsec == s->about.st_mtim.tv_nsec;
-    return same ? OA_OK
-                : oa_fail(d->context, OA_IO,
-                          "%s has changed since this run opened it: start the run again with data "
-                          "that stay as they are",
-                          s->path);
+    return oa_check_unchanged(d->context, d->fd, s->path, &s->about);
 }
 
 /* The starts of n documents from `document` on, and of the one after them, into d->start. */
@@ -84,21 +77,10 @@ static enum oa_error read_starts(struct oa_document_rows *d, int shard, uint64_t
     const struct shard_documents *s = &d->shard[shard];
     uint64_t some = document + n < s->documents ? n + 1 : n, at = 8 * document;
     OA_TRY(open_index(d, shard));
-    for (size_t done = 0; done < 8 * some;) {
-        ssize_t got = pread(d->fd, d->bytes + done, 8 * some - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return oa_fail(d->context, OA_IO, "cannot read %s at byte %llu: %s", s->path,
-                           (unsigned long long)(at + done),
-                           got ? strerror(errno) : "the file was truncated");
-        done += (size_t)got;
-    }
+    OA_TRY(oa_read_at(d->context, d->fd, s->path, at, d->bytes, 8 * some));
     d->start[n] = s->tokens;
     for (uint64_t i = 0; i < some; i++) {
-        uint64_t x = 0;
-        for (int b = 0; b < 8; b++)
-            x |= (uint64_t)d->bytes[8 * i + (uint64_t)b] << 8 * b;
+        uint64_t x = oa_get_little_endian(d->bytes + 8 * i, 8);
         d->start[i] = x;
         bool misplaced = i ? x <= d->start[i - 1] : document == 0 && x != 0;
         if (misplaced || x >= s->tokens)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stream of documents from text files: a file is read in pieces, lines and JSON objects are cut
- * out of them. */
+ * A stream of documents from text files, which are read in pieces and cut into lines and JSON
+ * objects. */
 #include "data/documents.h"
 
+#include "base/reserve.h"
 #include "data/json_line.h"
 #include "tokenizers/text.h"
-#include "tokenizers/word_table.h"
 
 #include <glob.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct oa_documents {
     struct oa_reader *reader; /* NULL: between two files */
     bool ended;               /* the reader */
     uint64_t line, empty, bytes, read;
-    struct oa_text held; /* read, but not passed on before `taken` */
+    struct oa_text buffer; /* text that was read; the first `taken` bytes were passed on */
     size_t taken;
     struct oa_json_object object;
     struct oa_text text; /* of a JSON member */
@@ -123,7 +123,7 @@ enum oa_error oa_documents_open(oa_context *c, const char *files, enum oa_docume
     if (!d)
         return OA_NO_MEMORY;
     *d = (struct oa_documents){ .context = c, .kind = kind, .column = oa_copy_text(c, column) };
-    oa_text_init(&d->held, c);
+    oa_text_init(&d->buffer, c);
     oa_text_init(&d->text, c);
     oa_json_object_init(&d->object, c);
     enum oa_error e = d->column ? add_document_files(d, files) : OA_NO_MEMORY;
@@ -143,7 +143,7 @@ void oa_documents_close(struct oa_documents *d)
         oa_free(d->file[i]);
     oa_free(d->file);
     oa_free(d->column);
-    oa_text_free(&d->held);
+    oa_text_free(&d->buffer);
     oa_text_free(&d->text);
     oa_json_object_free(&d->object);
     oa_free(d);
@@ -185,20 +185,20 @@ static enum oa_document_kind kind_of_file(const struct oa_documents *d)
                                                                          : OA_DOCUMENTS_FILES;
 }
 
-/* Reads on until `wanted` bytes are held or the file ends. */
-static enum oa_error hold_bytes(struct oa_documents *d, size_t wanted)
+/* Reads on until `wanted` bytes are buffered or the file ends. */
+static enum oa_error buffer_bytes(struct oa_documents *d, size_t wanted)
 {
     const char *piece;
     size_t n;
-    while (!d->ended && d->held.length - d->taken < wanted) {
+    while (!d->ended && d->buffer.length - d->taken < wanted) {
         if (d->taken) {
-            memmove(d->held.s, d->held.s + d->taken, d->held.length - d->taken);
-            oa_text_cut(&d->held, d->held.length - d->taken);
+            memmove(d->buffer.s, d->buffer.s + d->taken, d->buffer.length - d->taken);
+            oa_text_cut(&d->buffer, d->buffer.length - d->taken);
             d->taken = 0;
         }
         OA_TRY(oa_reader_next(d->reader, &piece, &n));
         d->ended = n == 0;
-        oa_text_add(&d->held, piece, n);
+        oa_text_add(&d->buffer, piece, n);
         OA_TRY(oa_status(d->context));
     }
     return OA_OK;
@@ -207,9 +207,9 @@ static enum oa_error hold_bytes(struct oa_documents *d, size_t wanted)
 /* A piece that is not the last one ends after a line, if there is one, else after a character. */
 static enum oa_error next_of_file(struct oa_documents *d, struct oa_document *out)
 {
-    OA_TRY(hold_bytes(d, (size_t)OA_DOCUMENT_PIECE + 1));
-    const char *text = d->held.s ? d->held.s + d->taken : "";
-    size_t have = d->held.length - d->taken, n = have;
+    OA_TRY(buffer_bytes(d, (size_t)OA_DOCUMENT_PIECE + 1));
+    const char *text = d->buffer.s ? d->buffer.s + d->taken : "";
+    size_t have = d->buffer.length - d->taken, n = have;
     if (have > OA_DOCUMENT_PIECE) {
         const char *end = memrchr(text, '\n', OA_DOCUMENT_PIECE);
         n = end ? (size_t)(end - text) + 1 : OA_DOCUMENT_PIECE;
@@ -234,9 +234,9 @@ static enum oa_error next_document_line(struct oa_documents *d, const char **lin
 {
     const char *end = NULL;
     for (size_t wanted = 1; !end;) {
-        OA_TRY(hold_bytes(d, wanted));
-        size_t have = d->held.length - d->taken;
-        *line = d->held.s ? d->held.s + d->taken : "";
+        OA_TRY(buffer_bytes(d, wanted));
+        size_t have = d->buffer.length - d->taken;
+        *line = d->buffer.s ? d->buffer.s + d->taken : "";
         end = memchr(*line, '\n', have < OA_DOCUMENT_LINE ? have : OA_DOCUMENT_LINE);
         if (!end && have > OA_DOCUMENT_LINE) {
             d->line++;
@@ -247,10 +247,10 @@ static enum oa_error next_document_line(struct oa_documents *d, const char **lin
         wanted = have < OA_DOCUMENT_LINE / 2 ? 2 * have + 1 : OA_DOCUMENT_LINE + 1;
     }
     *length = (size_t)(end - *line);
-    *found = d->taken < d->held.length;
+    *found = d->taken < d->buffer.length;
     d->taken += *length + 1;
-    if (d->taken > d->held.length)
-        d->taken = d->held.length;
+    if (d->taken > d->buffer.length)
+        d->taken = d->buffer.length;
     d->line++;
     *length -= *length && (*line)[*length - 1] == '\r';
     return OA_OK;
@@ -316,7 +316,7 @@ enum oa_error oa_documents_next(struct oa_documents *d, struct oa_document *out)
             d->line = 0;
             d->ended = false;
             d->taken = 0;
-            oa_text_cut(&d->held, 0);
+            oa_text_cut(&d->buffer, 0);
             OA_TRY(oa_reader_open_file(d->context, d->file[d->at], &d->reader));
         }
         if (kind == OA_DOCUMENTS_FILES)

@@ -25,11 +25,9 @@ enum oa_error oa_documents_open(oa_context *c, const char *files, enum oa_docume
                                 const char *column, struct oa_documents **out);
 void oa_documents_close(struct oa_documents *d);
 
-/* A line longer than OA_DOCUMENT_LINE is rejected: a document in it would be in memory as a whole.
- */
+/* A longer line is rejected, since it would have to be in memory as a whole. */
 enum { OA_DOCUMENT_LINE = 64 << 20 };
-/* A document longer than OA_DOCUMENT_PIECE comes in pieces, which end with a line where there is
- * one. */
+/* A longer document comes in pieces, which end with a line if there is a line end. */
 enum { OA_DOCUMENT_PIECE = 16 << 20 };
 struct oa_document {
     const char *text; /* valid until the next call */
@@ -46,7 +44,7 @@ enum oa_error oa_documents_next(struct oa_documents *d, struct oa_document *out)
 
 int oa_documents_file_count(const struct oa_documents *d);
 const char *oa_documents_file(const struct oa_documents *d, int i);
-/* Bytes of all files as they are on disk, and how many of them were read. */
+/* The size of all files on disk in bytes, and how much of it was read. */
 uint64_t oa_documents_bytes(const struct oa_documents *d);
 uint64_t oa_documents_bytes_read(const struct oa_documents *d);
 uint64_t oa_documents_empty(const struct oa_documents *d); /* left out so far */

@@ -13,8 +13,8 @@
 
 #include <jansson.h>
 
-/* Documents that agree in a band with more than OA_MOST_COMPARED earlier ones are compared with
- * the first OA_MOST_COMPARED of them, so that the time stays linear. */
+/* A document is compared with at most OA_MOST_COMPARED earlier ones that agree with it in a band,
+ * the first ones, so that the time stays linear. */
 enum { OA_MOST_COMPARED = 64 };
 
 struct oa_bands {
@@ -66,8 +66,8 @@ void oa_duplicates_free(struct oa_duplicates *d);
 /* ---- the whole command (deduplicate.c) ---- */
 
 #define OA_DEDUP_RECORD "dedup.json"     /* checksummed; the folder is complete if it is there */
-#define OA_DEDUP_TEXT "documents.jsonl"  /* the documents that are kept */
-#define OA_DEDUP_LIST "duplicates.jsonl" /* the others, each with the earlier document */
+#define OA_DEDUP_TEXT "documents.jsonl"  /* the documents that are no duplicates */
+#define OA_DEDUP_LIST "duplicates.jsonl" /* the duplicates, each with the earlier document */
 #define OA_DEDUP_FORMAT "orthant.dedup/1"
 
 struct oa_dedup_request {

@@ -145,7 +145,7 @@ static bool guess_answered(const struct oa_cells *first, struct oa_column_plan *
     return false;
 }
 
-/* Prompt and answer, tokens and targets; or what a text for a text has. */
+/* Prompt and answer, tokens and targets, or the names of source and target. */
 static bool guess_turns(const struct oa_cells *first, struct oa_column_plan *plan)
 {
     for (int i = 0; i < TURN_NAMES; i++) {

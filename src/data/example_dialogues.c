@@ -13,7 +13,7 @@ struct turn {
     size_t length;
 };
 
-/* What a file has that gives no example. */
+/* Counts of what gives no example. */
 struct passed_over {
     uint64_t annotated; /* dialogues with something after a tab */
     uint64_t single;    /* dialogues of one turn */

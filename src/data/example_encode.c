@@ -65,11 +65,9 @@ static enum oa_error append_text(struct encoder *e, struct coded *to, size_t sta
         first = to->words.id[to->words.count - 1] + 1;
     if (e->layout->words && from)
         first -= text->words.id[from];
-    for (size_t i = from; i < from + count; i++) {
-        OA_TRY(oa_ids_add(&to->ids, text->ids.id[i]));
-        if (e->layout->words)
-            OA_TRY(oa_ids_add(&to->words, first + text->words.id[i]));
-    }
+    OA_TRY(oa_ids_append(&to->ids, text->ids.id + from, count));
+    for (size_t i = from; e->layout->words && i < from + count; i++)
+        OA_TRY(oa_ids_add(&to->words, first + text->words.id[i]));
     if (e->out->patch)
         oa_text_add(&to->pixels, text->pixels.s + from * e->out->patch, count * e->out->patch);
     return OA_OK;

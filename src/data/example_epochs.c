@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Epochs of examples: sorted by length, rows of about the same length permuted, cut into batches,
- * and the batches permuted. A function of (seed, epoch). */
+ * Epochs of examples: rows are sorted by length, permuted within buckets of length and cut into
+ * batches, which are permuted. A function of (seed, epoch). */
 #include "data/example_epochs.h"
 
+#include "base/reserve.h"
 #include "data/data.h"
-#include "tokenizers/word_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,6 @@ void oa_division_close(struct oa_division *d)
     oa_free(d->turn);
 }
 
-/*  */
 long oa_padded_length(const struct oa_example_batching *how, long length)
 {
     long padded = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text files of examples, line by line. What is not text is rejected with its line first. */
+ * Text files of examples, line by line. Files that are not UTF-8 text are rejected with the line.
+ */
 #include "data/example_parts.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static uint64_t line_number_at(const char *data, size_t at)
 }
 
 /* ASCII text in UTF-16 has a 0 in every other byte. */
-static bool is_wide(const char *data, size_t length)
+static bool is_utf16(const char *data, size_t length)
 {
     size_t zeros[2] = { 0, 0 }, n = length < 64 ? length : 64;
     for (size_t i = 0; i < n; i++)
@@ -29,7 +30,7 @@ static enum oa_error check_text_file(oa_context *c, const char *name, const char
     if (zero)
         return oa_fail(c, OA_FORMAT, "%s, line %llu: not a text file: it has a zero byte%s", name,
                        (unsigned long long)line_number_at(data, (size_t)(zero - data)),
-                       is_wide(data, length)
+                       is_utf16(data, length)
                            ? "; if it is UTF-16, convert it (iconv -f UTF-16LE -t UTF-8)"
                            : "");
     if (valid < length)

@@ -4,6 +4,7 @@
 #include "data/example_parts.h"
 #include "data/json_line.h"
 #include "data/turns.h"
+#include "tokenizers/word_table.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * Labels → classes and numbers. Classes are numbered in the order of the sorted labels of the
  * training examples. */
 #include "data/example_parts.h"
+#include "tokenizers/word_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 enum { LONGEST_NUMBER = 64, LONGEST_SHOWN = 60 };
 enum { FEW = 10 }; /* examples; with no more a label may well occur once */
 
-static bool parse_label_number(const char *s, size_t n, double *value)
+bool oa_parse_finite(const char *s, size_t n, double *value)
 {
     char text[LONGEST_NUMBER];
     if (n == 0 || n >= sizeof text)
@@ -41,7 +42,7 @@ static bool all_numbers(char *const *name, long count)
 {
     double value;
     for (long i = 0; i < count; i++)
-        if (!parse_label_number(name[i], strlen(name[i]), &value))
+        if (!oa_parse_finite(name[i], strlen(name[i]), &value))
             return false;
     return true;
 }
@@ -283,7 +284,7 @@ enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
-    if (!parse_label_number(label, n, out))
+    if (!oa_parse_finite(label, n, out))
         return refuse_row_label(rows, row, "is not a finite number; " HEADER_HINT, label, n);
     if (fabs(*out) <= largest)
         return OA_OK;

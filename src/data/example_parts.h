@@ -3,9 +3,9 @@
 #ifndef ORTHANT_DATA_EXAMPLE_PARTS_H
 #define ORTHANT_DATA_EXAMPLE_PARTS_H
 
+#include "base/reserve.h"
 #include "data/data.h"
 #include "data/examples.h"
-#include "tokenizers/word_table.h"
 
 /* ---- rows ---- */
 

@@ -2,6 +2,7 @@
  * Rows of texts: adding, access, digest; held-out rows; overlap of two sides. */
 #include "base/safetensors.h"
 #include "data/example_parts.h"
+#include "tokenizers/word_table.h"
 
 #include <math.h>
 #include <string.h>

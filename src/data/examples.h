@@ -82,6 +82,7 @@ long oa_labels_find(const struct oa_labels *classes, const char *label,
  * error. */
 enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out);
 void oa_labels_free(struct oa_labels *classes);
+bool oa_parse_finite(const char *s, size_t n, double *value); /* a finite number in a text */
 
 struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/json_line.h"
 
+#include "base/reserve.h"
 #include "tokenizers/text.h"
-#include "tokenizers/word_table.h"
 
 #include <string.h>
 

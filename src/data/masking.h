@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * masking: batches in which a part of a text is hidden. Training rows are random crops, validation
- * rows consecutive windows, as for language models (data.h). What is hidden is a function of (seed,
- * step, row) in training and of the window's number in validation, independent of batch size.
+ * rows consecutive windows, as for language models (data.h). The hidden tokens are a function of
+ * (seed, step, row) in training and of the number of the window in validation, independent of the
+ * batch size.
  *
  * The number of hidden tokens follows from the length of a row alone, unlike BERT's independent
  * draw per token: the divisor of a step's mean loss must be known before its first micro-batch. */

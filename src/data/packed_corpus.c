@@ -135,9 +135,7 @@ static enum oa_error document_start(oa_context *c, int fd, const char *path, uin
                                     uint64_t *start)
 {
     uint8_t b[8];
-    if (pread(fd, b, sizeof b, (off_t)(i * sizeof b)) != sizeof b)
-        return oa_fail(c, OA_IO, "%s cannot be read at byte %llu; %s", path,
-                       (unsigned long long)(i * sizeof b), remedy);
+    OA_TRY(oa_read_at(c, fd, path, i * sizeof b, b, sizeof b));
     *start = oa_get_little_endian(b, sizeof b);
     return OA_OK;
 }

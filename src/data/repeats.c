@@ -15,7 +15,7 @@ struct repeated_document {
 struct oa_repeats {
     struct repeated_document *slot, *spare; /* [SLOTS] linear probing */
     size_t used;
-    int level; /* in the sample are hashes whose low bits, `level` of them, are 0 */
+    int level; /* the sample has the hashes whose lowest `level` bits are 0 */
 };
 
 enum oa_error oa_repeats_open(oa_context *c, struct oa_repeats **out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much of a stream of documents repeats an earlier one, up to white space, in fixed memory:
- * of the documents whose hash is in a sample that is halved whenever it grows too large (distinct
- * sampling, Gibbons 2001). The result does not depend on their order. */
+ * How many documents of a stream repeat an earlier one, up to white space, in fixed memory: counted
+ * for documents whose hash is in a sample, which is halved whenever it grows too large (distinct
+ * sampling, Gibbons 2001). The result does not depend on the order of documents. */
 #ifndef ORTHANT_DATA_REPEATS_H
 #define ORTHANT_DATA_REPEATS_H
 

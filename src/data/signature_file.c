@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The signatures of all documents, in a temporary file: their number does not change the memory. */
+ * The signatures of all documents, in a temporary file: memory does not grow with their number. */
 #include "data/duplicates.h"
-#include "tokenizers/word_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An entry is a folder text-KEY with the ids of the training and the validation side and a record;
- * KEY is a digest of the content, the tokenizer and the split. seen-KEY.json, whose key is of the
- * files' names, sizes and times, names the entry. */
+ * An entry is a folder text-KEY with a record and the ids of the training and the validation side;
+ * KEY is a digest of the content, the tokenizer and the split. seen-KEY.json contains the name of
+ * the entry; there KEY is a digest of the files' names, sizes and times instead of their content.
+ */
 #include "data/text_cache.h"
 
 #include "base/checksum.h"
 #include "base/folder_lock.h"
-#include "base/little_endian.h"
 #include "base/new_file.h"
 
 #include <fcntl.h>
@@ -180,14 +180,7 @@ static enum oa_error survey_text(struct caching *g)
 
 static enum oa_error write_side_ids(struct caching *g, struct cached_side *s)
 {
-    uint8_t bytes[4096];
-    size_t width = (size_t)g->width, most = sizeof bytes / width;
-    for (size_t at = 0; at < g->ids.count;) {
-        size_t n = 0;
-        for (; n < most && at < g->ids.count; n++, at++)
-            oa_put_little_endian(bytes + n * width, (uint32_t)g->ids.id[at], g->width);
-        OA_TRY(oa_new_file_add(&s->file, bytes, n * width));
-    }
+    OA_TRY(oa_new_file_add_ids(&s->file, NULL, g->ids.id, g->ids.count, g->width));
     s->tokens += g->ids.count;
     g->ids.count = 0;
     return OA_OK;
@@ -221,7 +214,7 @@ static enum oa_error add_side_text(struct caching *g, struct cached_side *s, con
 /* The text in three spans: before the held-out block, the block, and after it. */
 static enum oa_error encode_spans(struct caching *g, struct oa_reader *r)
 {
-    struct oa_held_characters held = oa_held_block(g->characters, g->fraction, g->seed);
+    struct oa_text_block held = oa_held_block(g->characters, g->fraction, g->seed);
     const uint64_t end[3] = { held.from, held.to, g->characters };
     const char *piece;
     size_t n = 0;
@@ -389,7 +382,7 @@ static enum oa_error open_entry(const struct caching *g, const char *name, struc
     return e;
 }
 
-/* The entry that the files had when they were read last; empty: none. */
+/* Sets g->folder to the entry of files that were read before; empty: none. */
 static enum oa_error find_seen(struct caching *g, const char *seen)
 {
     json_t *record;

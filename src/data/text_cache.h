@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that are too large for memory: tokenized once, into files of a cache folder, with the ids
- * that they would have in memory. A later run finds them by the files' names, sizes and times of
- * change, or else by their content. */
+ * Texts that are too large for memory: tokenized once, with the same ids, into files of a cache
+ * folder. A later run finds them by the names, sizes and modification times of the text files, or
+ * else by their content. */
 #ifndef ORTHANT_DATA_TEXT_CACHE_H
 #define ORTHANT_DATA_TEXT_CACHE_H
 
@@ -15,14 +15,15 @@
  * can encode it piece by piece. Of compressed files the size is estimated as four times theirs. */
 bool oa_text_cache_wanted(const struct oa_tokenizer *tok, const char *files);
 
-struct oa_held_characters {
+struct oa_text_block { /* from … to - 1 */
     uint64_t from, to;
 };
-/* corpus.c: the part of `count` characters that is held out for validation. */
-struct oa_held_characters oa_held_block(uint64_t count, double fraction, uint64_t seed);
+/* corpus.c: the part of `count` characters or ids that is held out for validation. seed: of its
+ * position; 0: at the end. */
+struct oa_text_block oa_held_block(uint64_t count, double fraction, uint64_t seed);
 
-/* Opens the entry of the text, which is made if need be. valid NULL: nothing is held out. Digests,
- * characters and bytes are those of the text, as for a text in memory. */
+/* Opens the entry of the text, which is made if necessary. valid NULL: nothing is held out.
+ * Digests, characters and bytes are those of the text, as for a text in memory. */
 enum oa_error oa_text_cache_open(struct oa_tokenizer *tok, const char *files, double fraction,
                                  uint64_t seed, const char *name, struct oa_tokens *first,
                                  struct oa_tokens *valid);

@@ -3,6 +3,7 @@
 #include "data/token_store.h"
 
 #include "base/little_endian.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPEN_FILES = 64, PIECE = 4096 }; /* PIECE: ids converted at a time */
+enum { OPEN_FILES = 64, PIECE = 4096 }; /* PIECE: ids read, or bytes written, at a time */
 
 struct stored_shard {
     struct oa_id_file what;
@@ -40,19 +41,53 @@ static enum oa_error fail_reading(oa_context *c, const char *path)
     return oa_fail(c, OA_IO, "cannot read %s: %s; " OA_CORPUS_REMEDY, path, strerror(errno));
 }
 
-static enum oa_error check_unchanged(oa_context *c, const struct stored_shard *s)
+enum oa_error oa_check_unchanged(oa_context *c, int fd, const char *path, const struct stat *about)
 {
     struct stat now;
-    if (fstat(s->fd, &now) != 0)
-        return fail_reading(c, s->what.path);
-    bool same = now.st_size == s->about.st_size && now.st_ino == s->about.st_ino &&
-                now.st_dev == s->about.st_dev && now.st_mtim.tv_sec == s->about.st_mtim.tv_sec &&
-                now.st_mtim.tv_nsec == s->about.st_mtim.tv_nsec;
+    if (fstat(fd, &now) != 0)
+        return fail_reading(c, path);
+    bool same = now.st_size == about->st_size && now.st_ino == about->st_ino &&
+                now.st_dev == about->st_dev && now.st_mtim.tv_sec == about->st_mtim.tv_sec &&
+                now.st_mtim.tv_nsec == about->st_mtim.tv_nsec;
     return same ? OA_OK
                 : oa_fail(c, OA_IO,
                           "%s has changed since this run opened it: start the run again with data "
                           "that stay as they are",
-                          s->what.path);
+                          path);
+}
+
+enum oa_error oa_read_at(oa_context *c, int fd, const char *path, uint64_t offset, void *to,
+                         size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return oa_fail(c, OA_IO, "cannot read %s at byte %llu: %s", path,
+                           (unsigned long long)(offset + done), strerror(errno));
+        if (n == 0)
+            return oa_fail(c, OA_IO, "%s ends at byte %llu: the file was truncated", path,
+                           (unsigned long long)(offset + done));
+        done += (size_t)n;
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_new_file_add_ids(struct oa_new_file *f, struct oa_running_digest *digest,
+                                  const int32_t *id, size_t n, int width)
+{
+    uint8_t bytes[PIECE];
+    const size_t most = sizeof bytes / (size_t)width;
+    for (size_t done = 0, some; done < n; done += some) {
+        some = n - done < most ? n - done : most;
+        for (size_t i = 0; i < some; i++)
+            oa_put_little_endian(bytes + i * (size_t)width, (uint32_t)id[done + i], width);
+        if (digest)
+            oa_digest_add(digest, bytes, some * (size_t)width);
+        OA_TRY(oa_new_file_add(f, bytes, some * (size_t)width));
+    }
+    return OA_OK;
 }
 
 static enum oa_error open_stored_shard(oa_context *c, struct oa_token_store *s,
@@ -74,24 +109,6 @@ static enum oa_error open_stored_shard(oa_context *c, struct oa_token_store *s,
     if (shard->fd < 0)
         return fail_reading(c, shard->what.path);
     s->open++;
-    return OA_OK;
-}
-
-static enum oa_error pread_all(oa_context *c, const struct stored_shard *s, void *to, size_t bytes,
-                               uint64_t offset)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = pread(s->fd, (char *)to + done, bytes - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return oa_fail(c, OA_IO, "cannot read %s at byte %llu: %s", s->what.path,
-                           (unsigned long long)(offset + done), strerror(errno));
-        if (n == 0)
-            return oa_fail(c, OA_IO, "%s ends at byte %llu: the file was truncated", s->what.path,
-                           (unsigned long long)(offset + done));
-        done += (size_t)n;
-    }
     return OA_OK;
 }
 
@@ -126,9 +143,10 @@ static enum oa_error read_shard(oa_context *c, struct oa_token_store *s, struct 
         pthread_mutex_lock(&s->lock);
         e = open_stored_shard(c, s, shard);
         if (e == OA_OK)
-            e = check_unchanged(c, shard);
+            e = oa_check_unchanged(c, shard->fd, shard->what.path, &shard->about);
         if (e == OA_OK)
-            e = pread_all(c, shard, bytes, some * width, shard->what.offset + (at + done) * width);
+            e = oa_read_at(c, shard->fd, shard->what.path, shard->what.offset + (at + done) * width,
+                           bytes, some * width);
         pthread_mutex_unlock(&s->lock);
         if (e == OA_OK)
             e = take_ids(c, s, shard, bytes, at + done, some, out + done);

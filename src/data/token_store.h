@@ -3,7 +3,7 @@
  *
  * Files are read with pread, not mapped: a file that was truncated or is on a failing disk gives an
  * error with its name and place, where a mapping would end the process. The page cache of the
- * system holds what was read recently. */
+ * system contains what was read recently. */
 #ifndef ORTHANT_DATA_TOKEN_STORE_H
 #define ORTHANT_DATA_TOKEN_STORE_H
 
@@ -34,5 +34,19 @@ struct oa_store_file oa_token_store_file(const struct oa_token_store *s, int i);
  * tokenizer lacks an id; OA_IO: a file cannot be read, or has changed since it was opened. */
 enum oa_error oa_token_store_read(oa_context *c, struct oa_token_store *s, uint64_t at, size_t n,
                                   int32_t *out);
+
+/* ---- files that are read in place, and written ---- */
+
+struct stat;
+struct oa_new_file;
+struct oa_running_digest;
+/* Reads `bytes` bytes at `offset`. OA_IO: the file has fewer, or cannot be read. */
+enum oa_error oa_read_at(oa_context *c, int fd, const char *path, uint64_t offset, void *to,
+                         size_t bytes);
+/* OA_IO: the file was changed or replaced since `about` was taken. */
+enum oa_error oa_check_unchanged(oa_context *c, int fd, const char *path, const struct stat *about);
+/* Appends ids of `width` bytes each to a file, and to a digest of it (NULL: none). */
+enum oa_error oa_new_file_add_ids(struct oa_new_file *f, struct oa_running_digest *digest,
+                                  const int32_t *id, size_t n, int width);
 
 #endif

@@ -10,7 +10,7 @@
 struct oa_row_rule {
     long length; /* units of a full row */
     long extra;  /* tokens after the last unit that the row needs */
-    long least;  /* units of the shortest row; what is shorter is left out */
+    long least;  /* units of the shortest row; shorter ones are left out */
     enum oa_data_order order;
     enum oa_document_borders borders;
     uint64_t seed;
@@ -44,7 +44,7 @@ uint64_t oa_text_rows_count(const struct oa_text_rows *t);
 uint64_t oa_text_rows_units(const struct oa_text_rows *t);
 enum oa_error oa_text_rows_at(struct oa_text_rows *t, uint64_t i, struct oa_text_row *out);
 
-/* What `rows` rows of training read of each corpus; see oa_batches_reading. */
+/* How much `rows` rows of training read of each corpus; see oa_batches_reading. */
 void oa_text_rows_reading(const struct oa_text_rows *t, uint64_t rows, struct oa_reading *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sequences of which chosen tokens are targets (OA_ANSWER_TOKENS). The first cell of a row has a
+ * Sequences in which chosen tokens are targets (OA_ANSWER_TOKENS). The first cell of a row has a
  * letter for each other cell:
  *
- *     s u a t   a message of the system, the user, the assistant, a tool; prompt and answer are
- * "ua" i g       tokens and their targets, word by word; OA_NO_TARGET is none
+ *     s u a t   a message of the system, the user, the assistant, a tool ("ua": prompt, answer)
+ *     i g       tokens and their targets, word by word; OA_NO_TARGET: the word has none
  *
  * Messages are read as <|user|> text <|end|> <|assistant|> text <|end|>; targets are the tokens of
  * the assistant's texts and their ends. */
@@ -20,10 +20,10 @@ char oa_role_letter(const char *role); /* 0: unknown */
 enum oa_error oa_rows_add_roles(struct oa_rows *rows, bool aligned);
 /* Whether a cell has targets of the words of the cell before it. */
 bool oa_rows_are_targets(const struct oa_rows *rows, size_t row, int cell);
-/* Appends them without the marks for no target. */
+/* Appends the targets of such a cell, without OA_NO_TARGET. */
 void oa_add_targets(const char *s, size_t length, struct oa_text *out);
 
-/* oa_examples_encode of such rows. What is too long loses its beginning. */
+/* oa_examples_encode of such rows. Sequences that are too long lose their beginning. */
 enum oa_error oa_turns_encode(struct oa_tokenizer *tok, const struct oa_rows *rows,
                               const struct oa_example_layout *layout, struct oa_examples *out);
 /* Appends a prompt as a message of the user, and the beginning of an answer; the tokenizer has the

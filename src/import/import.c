@@ -3,6 +3,7 @@
 #include "import/import.h"
 
 #include "import/observations.h"
+#include "tokenizers/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static bool is_event_path(const char *path)
            strstr(slash ? slash + 1 : path, "tfevents") != NULL;
 }
 
-/* By the first character: a table begins with a name. */
+/* By the name or the first character: a table begins with the name of a column. */
 static bool is_json(const char *path, const char *data)
 {
     char first = data[strspn(data, " \t\r\n")];
@@ -48,7 +49,7 @@ static enum oa_error observe_text_file(struct oa_observations *o, int path)
     OA_TRY(oa_file_read(o->context, file, &data, &length));
     oa_sheet_init(&sheet, o->context, name);
     enum oa_error e = check_text(o->context, name, data, length);
-    size_t mark = length >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    size_t mark = oa_utf8_mark_length(data, length);
     if (e == OA_OK)
         e = is_json(name, data + mark) ? oa_sheet_read_json(&sheet, data + mark, length - mark)
                                        : oa_sheet_read_table(&sheet, data + mark, length - mark);
@@ -73,7 +74,7 @@ static enum oa_error refuse_baseline(oa_context *c, const char *name, const stru
                    names[0]);
 }
 
-/* The metric may be named, as in compare.threshold. */
+/* given: "X" or "METRIC=X", as in compare.threshold. */
 static enum oa_error set_threshold(oa_context *c, const char *given, struct oa_comparison *k)
 {
     const char *metric = oa_compared_measure(k)->name, *equals;

@@ -6,7 +6,7 @@
  *     JSON       ├──> observations: system, seed, step, value ──> struct oa_comparison
  *     TensorBoard┘
  *
- * Nothing else is known of such runs: no parameters, no times, no machine.
+ * Such runs have no parameters, times or machine.
  */
 #ifndef ORTHANT_IMPORT_H
 #define ORTHANT_IMPORT_H
@@ -31,9 +31,9 @@ struct oa_import_request {
     double level;
     bool unpaired; /* runs are independent, whatever their seeds are called */
 };
-/* Each path has systems, or is one where it names none. The metric is the only measure of the
- * comparison. OA_FORMAT, with the line, for what cannot be read; OA_ARGUMENT where columns or
- * direction have to be given. */
+/* A path without names of systems is one system. The metric is the only measure of the comparison.
+ * OA_FORMAT: a file cannot be read, with its line. OA_ARGUMENT: columns or the direction have to be
+ * given. */
 enum oa_error oa_import_runs(oa_context *c, const struct oa_import_request *r,
                              struct oa_comparison *out);
 

@@ -19,8 +19,8 @@ static const char *const higher_words[] = {
     "returns",    "score",    "em",     "top1",      "top5",  "success", "win",     "winrate",
     "throughput", "correct",  "elo",    NULL
 };
-/* Words that may turn a metric around, or are of how it spreads: time to accuracy, loss reduction,
- * tokens per second, accuracy gap, score variance. */
+/* Words that may reverse the direction of a metric, or make it one of spread: time to accuracy,
+ * loss reduction, tokens per second, accuracy gap, score variance. */
 static const char *const doubtful_words[] = {
     "time",   "to",         "until",    "per",      "improvement", "gain",    "reduction", "delta",
     "diff",   "difference", "negative", "neg",      "minus",       "inverse", "vs",        "change",
@@ -29,15 +29,8 @@ static const char *const doubtful_words[] = {
     "weight", "ratio",      "rank",     NULL
 };
 
-static bool is_metric_word(const char *const *words, const char *word)
-{
-    while (*words && strcmp(word, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
-/* -1: lower, 1: higher is better; 0: not known. Words are parted by anything but letters and
- * digits; "valLoss" has two. "1 - accuracy" begins with a number. */
+/* Words are separated by anything but letters and digits; "valLoss" has two. "1 - accuracy" begins
+ * with a number. */
 int oa_metric_direction(const char *name)
 {
     bool lower = false, higher = false, doubtful = isdigit((unsigned char)*name);
@@ -48,10 +41,10 @@ int oa_metric_direction(const char *name)
         bool starts = isupper((unsigned char)*at) && at > name && islower((unsigned char)at[-1]);
         if (!isalnum((unsigned char)*at) || starts) {
             word[n] = 0;
-            lower |= n && is_metric_word(lower_words, word);
-            higher |= n && is_metric_word(higher_words, word);
+            lower |= n && oa_is_listed(word, lower_words);
+            higher |= n && oa_is_listed(word, higher_words);
             doubtful |=
-                n && (at < name + strlen(name) || words) && is_metric_word(doubtful_words, word);
+                n && (at < name + strlen(name) || words) && oa_is_listed(word, doubtful_words);
             words += n > 0;
             n = 0;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/observations.h"
 
+#include "base/reserve.h"
 #include "decode/characters.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ static int32_t label_number(struct oa_words *labels, const char *label)
     return n;
 }
 
-/* Squares of values, and their inverses, are still numbers. */
+/* Squares of values, and their inverses, must be finite. */
 static enum oa_error check_range(struct oa_observations *o, double value, int path,
                                  unsigned long line)
 {
@@ -59,23 +60,15 @@ static enum oa_error check_range(struct oa_observations *o, double value, int pa
                    o->request->paths[path], place, oa_real_text(value).s);
 }
 
-/* 01 is seed 1. */
-static const char *without_zeros(const char *seed)
-{
-    if (strspn(seed, "0123456789") == strlen(seed))
-        while (seed[0] == '0' && seed[1])
-            seed++;
-    return seed;
-}
-
 enum oa_error oa_observe(struct oa_observations *o, const char *system, const char *seed,
                          double step, double value, int path, unsigned long line)
 {
     OA_TRY(check_range(o, value, path, line));
     if (!oa_reserve(o->context, &o->at, &o->capacity, o->count + 1, sizeof *o->at))
         return OA_NO_MEMORY;
-    struct oa_number_text whole; /* pandas writes 3.0 where a column has gaps */
-    seed = seed ? without_zeros(seed) : NULL;
+    struct oa_number_text whole; /* pandas writes 3.0 if the column has gaps */
+    while (seed && seed[0] == '0' && seed[strspn(seed, "0123456789")] == 0 && seed[1])
+        seed++; /* 01 is seed 1 */
     if (seed && oa_whole_number(seed, strlen(seed), &whole))
         seed = whole.s;
     struct oa_observation *new = &o->at[o->count++];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was read of runs: values of one metric, each of a system, a seed and a step. Private to
- * import/, but for its tests.
+ * Values of one metric, each of a system, a seed and a step. Private to import/ and its tests.
  */
 #ifndef ORTHANT_IMPORT_OBSERVATIONS_H
 #define ORTHANT_IMPORT_OBSERVATIONS_H
@@ -15,7 +14,7 @@ struct oa_observation {
     double value;         /* NaN: not finite, or missing */
     int path;             /* of the request */
     unsigned long line;   /* of that file; 0: it has none */
-    size_t order;         /* in which it was read */
+    size_t order;         /* number in the order of reading */
 };
 
 struct oa_observations {
@@ -31,7 +30,7 @@ struct oa_observations {
 void oa_observations_init(struct oa_observations *o, oa_context *c,
                           const struct oa_import_request *r);
 void oa_observations_free(struct oa_observations *o);
-/* Labels are made plain: UTF-8, no control characters. seed NULL or "": none. */
+/* Labels become valid UTF-8 without control characters. seed NULL or "": none. */
 enum oa_error oa_observe(struct oa_observations *o, const char *system, const char *seed,
                          double step, double value, int path, unsigned long line);
 /* Sets the name, which is the same for all files. */
@@ -45,8 +44,7 @@ enum oa_error oa_observe_events(struct oa_observations *o, int path);
 /* run_names.c: "adam/seed-3", "adam_3", "adam (run 3)": *system is the length of "adam", *seed
  * starts at the digits, of which there are *digits. False: the name does not end in a seed. */
 bool oa_split_run_name(const char *name, size_t *system, const char **seed, size_t *digits);
-/* Where no seed is known and every system has one run only, systems are names of runs: splits
- * them. */
+/* If no seed is known and every system has only one run, systems are names of runs: splits them. */
 enum oa_error oa_split_runs(struct oa_observations *o);
 
 /* metric_direction.c: 1: higher is better, -1: lower, 0: the name does not tell. */

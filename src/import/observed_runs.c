@@ -28,12 +28,6 @@ struct observed {
     bool paired;
 };
 
-static const char *label_at(const struct oa_words *words, int32_t i)
-{
-    size_t length;
-    return oa_words_at(words, i, &length);
-}
-
 /* ---- runs ---- */
 
 static int by_run_and_step(const void *a, const void *b)
@@ -48,7 +42,9 @@ static int by_run_and_step(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Seeds, and steps, are given to all or to none; values without both are runs of their own. */
+/* All values must have a seed or none, and likewise a step; values without both are runs of their
+ * own.
+ */
 static enum oa_error number_unlabelled(struct oa_observations *o, bool *labelled, bool *steps)
 {
     const struct oa_observation *without = NULL, *stepless = NULL;
@@ -73,7 +69,7 @@ static enum oa_error number_unlabelled(struct oa_observations *o, bool *labelled
     return OA_OK;
 }
 
-/* For TensorBoard, which may log a step twice after a restart, the newer value counts. */
+/* TensorBoard may log a step twice after a restart: then the newer value is used. */
 static enum oa_error check_repeated(const struct observed *d, const struct oa_observation *a,
                                     const struct oa_observation *b)
 {
@@ -86,9 +82,10 @@ static enum oa_error check_repeated(const struct observed *d, const struct oa_ob
     return oa_fail(o->context, OA_FORMAT,
                    "%s:%lu: a second value of %s%s%s%s; the first is in %s:%lu. Remove one, or "
                    "name the columns that tell them apart with --system, --seed and --step",
-                   o->request->paths[b->path], b->line, label_at(&o->systems, b->system),
-                   d->labelled ? ", seed " : "", d->labelled ? label_at(&o->seeds, b->seed) : "",
-                   step, o->request->paths[a->path], a->line);
+                   o->request->paths[b->path], b->line, oa_words_at(&o->systems, b->system, NULL),
+                   d->labelled ? ", seed " : "",
+                   d->labelled ? oa_words_at(&o->seeds, b->seed, NULL) : "", step,
+                   o->request->paths[a->path], a->line);
 }
 
 /* Drops all but the last of equal steps. */
@@ -119,8 +116,8 @@ static enum oa_error group_runs(struct observed *d)
 
 /* ---- pairs ---- */
 
-/* Of every two systems: do they share at least two seeds, and half of those of the one that has
- * fewer? has: [systems][seeds] */
+/* Whether every two systems share at least two seeds, and half of the seeds of the one with fewer.
+ * has: [systems][seeds] */
 static bool seeds_pair(const struct observed *d, const bool *has)
 {
     int32_t systems = d->from->systems.count, seeds = d->from->seeds.count;
@@ -151,7 +148,8 @@ static bool parse_seed(const char *text, uint64_t *out)
     return whole;
 }
 
-/* How a seed is ordered: those that more systems have first, then by number, or as met. */
+/* Seeds are sorted by the number of systems that have them, then by value, then as they were read.
+ */
 struct seed_rank {
     int32_t seed;
     int systems;
@@ -176,7 +174,7 @@ static enum oa_error rank_seeds(struct observed *d, const bool *has)
     d->column = oa_alloc(o->context, (seeds + 1) * sizeof *d->column);
     for (size_t s = 0; rank && s < seeds; s++) {
         rank[s].seed = (int32_t)s;
-        parse_seed(label_at(&o->seeds, (int32_t)s), &rank[s].number);
+        parse_seed(oa_words_at(&o->seeds, (int32_t)s, NULL), &rank[s].number);
         for (size_t i = 0; i < (size_t)o->systems.count; i++)
             rank[s].systems += has[i * seeds + s];
     }
@@ -232,7 +230,7 @@ static const struct oa_observation *best_of(const struct observed_run *r, bool h
     return best;
 }
 
-/* The value at that step; of a run that ended before it, a failure. */
+/* The value at a step; a run that ended before it has failed. */
 static enum oa_error value_at_step(const struct observed *d, const struct observed_run *r,
                                    double step, struct oa_run *out)
 {
@@ -250,8 +248,8 @@ static enum oa_error value_at_step(const struct observed *d, const struct observ
         return OA_OK;
     }
     return oa_fail(o->context, OA_ARGUMENT, "%s%s%s has no value at step %s (--at)",
-                   label_at(&o->systems, r->system), d->labelled ? ", seed " : "",
-                   d->labelled ? label_at(&o->seeds, r->seed) : "", oa_real_text(step).s);
+                   oa_words_at(&o->systems, r->system, NULL), d->labelled ? ", seed " : "",
+                   d->labelled ? oa_words_at(&o->seeds, r->seed, NULL) : "", oa_real_text(step).s);
 }
 
 static enum oa_error choose_value(const struct observed *d, const struct observed_run *r,
@@ -310,13 +308,13 @@ static enum oa_error check_sizes(const struct observed *d, const int *made)
         return oa_fail(o->context, OA_ARGUMENT,
                        "%d systems (%s, %s, …), but at most %d can be compared; is another column "
                        "the system (--system)?",
-                       o->systems.count, label_at(&o->systems, 0), label_at(&o->systems, 1),
-                       MOST_SYSTEMS);
+                       o->systems.count, oa_words_at(&o->systems, 0, NULL),
+                       oa_words_at(&o->systems, 1, NULL), MOST_SYSTEMS);
     for (int32_t i = 0; i < o->systems.count; i++)
         if (made[i] > MOST_SEEDS)
             return oa_fail(o->context, OA_ARGUMENT,
                            "%s has %d runs, but at most %d of a system can be judged",
-                           label_at(&o->systems, i), made[i], MOST_SEEDS);
+                           oa_words_at(&o->systems, i, NULL), made[i], MOST_SEEDS);
     return OA_OK;
 }
 
@@ -341,7 +339,7 @@ static enum oa_error make_entries(const struct observed *d, struct oa_comparison
     out->count = o->systems.count;
     for (int i = 0; i < out->count; i++) {
         struct oa_entry *e = &out->entries[i];
-        e->attention = oa_copy_text(c, label_at(&o->systems, i));
+        e->attention = oa_copy_text(c, oa_words_at(&o->systems, i, NULL));
         e->trainable = e->frozen = NAN;
         e->runs = oa_alloc(c, (size_t)out->seeds * sizeof *e->runs);
         for (int s = 0; e->runs && s < out->seeds; s++)
@@ -357,7 +355,7 @@ static enum oa_error fill_entries(const struct observed *d, bool higher, struct 
     for (size_t i = 0; i < d->runs; i++) {
         int place = place_of(d, i);
         uint64_t seed;
-        if (!d->labelled || !parse_seed(label_at(&d->from->seeds, d->run[i].seed), &seed))
+        if (!d->labelled || !parse_seed(oa_words_at(&d->from->seeds, d->run[i].seed, NULL), &seed))
             seed = (uint64_t)place + 1;
         struct oa_run *run = &out->entries[d->run[i].system].runs[place];
         if (d->paired)
@@ -387,8 +385,7 @@ static enum oa_error count_runs(const struct observed *d, struct oa_comparison *
 
 /* ---- the metric ---- */
 
-/* As many decimals as leave two digits of the deviation of all values, which printing has room
- * for: very small numbers have an exponent. */
+/* As many decimals as show two digits of the standard deviation of all values. */
 static int decimals_of(const struct oa_comparison *k)
 {
     double sum = 0, squares = 0, n = 0;
@@ -435,9 +432,9 @@ static void add_short_runs(const struct observed *d, double most, struct oa_text
         if (named == 3)
             continue;
         oa_text_printf(out, "%s%s", named++ ? "; " : "",
-                       label_at(&d->from->systems, d->run[i].system));
+                       oa_words_at(&d->from->systems, d->run[i].system, NULL));
         if (d->labelled)
-            oa_text_printf(out, ", seed %s", label_at(&d->from->seeds, d->run[i].seed));
+            oa_text_printf(out, ", seed %s", oa_words_at(&d->from->seeds, d->run[i].seed, NULL));
         oa_text_printf(out, " (step %s)", oa_real_text(last).s);
     }
     if (others)

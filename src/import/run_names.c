@@ -7,8 +7,7 @@
 
 static const char separators[] = "-_/= :#(";
 
-/* The length of `name` without the word "seed" or the like at its end; `length` where there is
- * none. */
+/* The length of `name` without a final word such as "seed"; `length` if there is none. */
 static size_t without_seed_word(const char *name, size_t length)
 {
     static const char *const words[] = { "seed", "run", "rep",     "replicate", "trial",
@@ -47,8 +46,8 @@ bool oa_split_run_name(const char *name, size_t *system, const char **seed, size
     return *digits && parted && *system;
 }
 
-/* The length of "adam-seed1" of "adam-seed1/version_0", as Lightning calls a logger's folder; 0
- * where the name has no such end, or no word for a seed before it. */
+/* The length of "adam-seed1" in "adam-seed1/version_0", the name of a logger's folder of Lightning;
+ * 0: the name does not end so, or has no word for a seed before it. */
 static size_t without_version(const char *name)
 {
     static const char version[] = "/version_";
@@ -64,12 +63,6 @@ static size_t without_version(const char *name)
     return from < end && without_seed_word(name, bare) < bare ? end : 0;
 }
 
-static const char *system_name(const struct oa_observations *o, int32_t i)
-{
-    size_t length;
-    return oa_words_at(&o->systems, i, &length);
-}
-
 /* A value without a step is a run of its own. */
 static bool each_has_one_run(const struct oa_observations *o)
 {
@@ -82,17 +75,16 @@ static bool each_has_one_run(const struct oa_observations *o)
     return o->count && (steps || o->count == (size_t)o->systems.count);
 }
 
-/* Where all names have a seed before a version, which then tells no runs apart. */
+/* Removes versions from names if all have a seed before the version. */
 static enum oa_error drop_versions(struct oa_observations *o)
 {
     struct oa_words runs = o->systems, systems;
-    size_t length;
     for (int32_t i = 0; i < runs.count; i++)
-        if (!without_version(system_name(o, i)))
+        if (!without_version(oa_words_at(&runs, i, NULL)))
             return OA_OK;
     oa_words_init(&systems, o->context);
     for (int32_t i = 0; i < runs.count; i++) {
-        const char *name = system_name(o, i);
+        const char *name = oa_words_at(&runs, i, NULL);
         size_t bare = without_version(name);
         if (oa_words_add(&systems, name, bare) < i) {
             oa_words_free(&systems);
@@ -104,7 +96,7 @@ static enum oa_error drop_versions(struct oa_observations *o)
     }
     o->systems = systems; /* with the numbers of the runs */
     oa_text_printf(&o->remarks, " Versions are left out of names: %s is %s.",
-                   oa_words_at(&runs, 0, &length), system_name(o, 0));
+                   oa_words_at(&runs, 0, NULL), oa_words_at(&systems, 0, NULL));
     oa_words_free(&runs);
     return oa_status(o->context);
 }
@@ -117,11 +109,13 @@ enum oa_error oa_split_runs(struct oa_observations *o)
         return OA_OK;
     OA_TRY(drop_versions(o));
     int split = 0;
-    for (int32_t i = 0; i < o->systems.count; i++)
-        if (oa_split_run_name(system_name(o, i), &length, &seed, &digits))
+    for (int32_t i = 0; i < o->systems.count; i++) {
+        const char *name = oa_words_at(&o->systems, i, NULL);
+        if (oa_split_run_name(name, &length, &seed, &digits))
             split++;
         else
-            unsplit = system_name(o, i);
+            unsplit = name;
+    }
     if (unsplit && split)
         return oa_fail(o->context, OA_ARGUMENT,
                        "the run name '%s' does not end in a seed, as 'name-seed1' does, so system "
@@ -133,8 +127,7 @@ enum oa_error oa_split_runs(struct oa_observations *o)
     struct oa_words runs = o->systems;
     oa_words_init(&o->systems, o->context);
     for (size_t i = 0; i < o->count && oa_status(o->context) == OA_OK; i++) {
-        size_t whole;
-        const char *name = oa_words_at(&runs, o->at[i].system, &whole);
+        const char *name = oa_words_at(&runs, o->at[i].system, NULL);
         oa_split_run_name(name, &length, &seed, &digits);
         o->at[i].system = oa_words_add(&o->systems, name, length);
         o->at[i].seed = oa_words_add(&o->seeds, seed, digits);

@@ -2,6 +2,8 @@
  * Tables of text, and numbers in them. */
 #include "import/sheet.h"
 
+#include "base/reserve.h"
+
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -57,15 +59,14 @@ const char *oa_sheet_text(const struct oa_sheet *s, size_t row, int32_t column)
 
 const char *oa_sheet_name(const struct oa_sheet *s, int32_t column)
 {
-    size_t length;
-    return oa_words_at(&s->names, column, &length);
+    return oa_words_at(&s->names, column, NULL);
 }
 
-static bool is_cell_word(const char *text, const char *const *words)
+bool oa_is_listed(const char *name, const char *const *list)
 {
-    while (*words && strcasecmp(text, *words) != 0)
-        words++;
-    return *words != NULL;
+    while (*list && strcasecmp(name, *list) != 0)
+        list++;
+    return *list != NULL;
 }
 
 enum oa_cell_kind oa_cell_number(const char *text, double *value)
@@ -74,9 +75,9 @@ enum oa_cell_kind oa_cell_number(const char *text, double *value)
     static const char *const not_finite[] = { "nan",  "inf",       "infinity",  "+inf",
                                               "-inf", "+infinity", "-infinity", NULL };
     *value = NAN;
-    if (is_cell_word(text, empty))
+    if (oa_is_listed(text, empty))
         return OA_CELL_EMPTY;
-    if (is_cell_word(text, not_finite))
+    if (oa_is_listed(text, not_finite))
         return OA_CELL_NOT_FINITE;
     if (!oa_parse_real(text, value))
         return OA_CELL_TEXT;

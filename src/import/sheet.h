@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of text, as CSV, TSV and JSON have it: named columns, rows with the line they are from.
- * Private to import/, but for its tests.
+ * A table of text from CSV, TSV or JSON: named columns, and rows with the line that they are from.
+ * Private to import/ and its tests.
  */
 #ifndef ORTHANT_IMPORT_SHEET_H
 #define ORTHANT_IMPORT_SHEET_H
@@ -29,16 +29,16 @@ void oa_sheet_free(struct oa_sheet *s);
 enum oa_error oa_sheet_begin_row(struct oa_sheet *s, unsigned long line);
 /* Of the newest row. Blanks around the text are removed. */
 enum oa_error oa_sheet_add(struct oa_sheet *s, int32_t column, const char *text, size_t length);
-/* "": the row lacks it. */
+/* The cell of a row, "" where it has none. */
 const char *oa_sheet_text(const struct oa_sheet *s, size_t row, int32_t column);
 const char *oa_sheet_name(const struct oa_sheet *s, int32_t column);
 
 /* RFC 4180: cells separated by tabs, commas or semicolons, whichever the first line has most of;
  * quoted cells may have separators, line ends and doubled quotes. The first record has the names;
- * columns without one are passed over. */
+ * columns without one are ignored. */
 enum oa_error oa_sheet_read_table(struct oa_sheet *s, const char *data, size_t length);
 /* One object a line, or a list of objects. Members of objects in them are columns "outer.inner";
- * lists are passed over. */
+ * lists are ignored. */
 enum oa_error oa_sheet_read_json(struct oa_sheet *s, const char *data, size_t length);
 
 /* What a cell holds. */
@@ -49,5 +49,7 @@ enum oa_cell_kind {
     OA_CELL_TEXT
 };
 enum oa_cell_kind oa_cell_number(const char *text, double *value);
+/* Whether a name is in a list that NULL ends, without regard to case. */
+bool oa_is_listed(const char *name, const char *const *list);
 
 #endif

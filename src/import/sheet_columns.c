@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which columns of a table have systems, seeds, steps and the metric. There are three forms:
+ * Which columns of a table have the systems, seeds, steps and the metric. There are three forms:
  *
  *     long    system, seed, step, metric   a row for each value
  *     runs    Step, a-seed1 - loss, …      a column for each run, as W&B exports charts
@@ -21,7 +21,7 @@ static const char *const seed_names[] = { "seed",  "rep", "repeat",      "replic
 static const char *const step_names[] = { "step",      "global_step", "trainer/global_step",
                                           "iteration", "iter",        "update",
                                           "epoch",     NULL };
-/* Numbers that loggers add by themselves. */
+/* Columns that loggers add. */
 static const char *const logger_names[] = { "_runtime",  "_timestamp", "wall time",
                                             "wall_time", "runtime",    "relative time (process)",
                                             "timestamp", "created_at", NULL };
@@ -34,13 +34,6 @@ struct columns {
 static const char *without_underscore(const char *name)
 {
     return name + (*name == '_' && name[1]);
-}
-
-static bool is_usual(const char *name, const char *const *usual)
-{
-    while (*usual && strcasecmp(name, *usual) != 0)
-        usual++;
-    return *usual != NULL;
 }
 
 static void add_column_name(const struct oa_sheet *s, int32_t column, bool first,
@@ -62,7 +55,7 @@ static enum oa_error refuse_columns(const struct oa_sheet *s, struct oa_text *li
 
 /* ---- what columns hold ---- */
 
-/* Every cell that has anything is a number or NaN, and some have. */
+/* Whether every cell that is not empty is a number or NaN, and at least one is not empty. */
 static bool is_numeric(const struct oa_sheet *s, int32_t column)
 {
     bool some = false;
@@ -123,7 +116,7 @@ static enum oa_error find_usual(const struct oa_sheet *s, const char *option,
         return OA_OK;
     oa_text_init(&list, s->context);
     for (int32_t i = 0, first = 1; i < s->names.count; i++)
-        if (is_usual(without_underscore(oa_sheet_name(s, i)), usual)) {
+        if (oa_is_listed(without_underscore(oa_sheet_name(s, i)), usual)) {
             add_column_name(s, i, first, &list);
             first = 0;
         }
@@ -145,12 +138,12 @@ static enum oa_error find_role(const struct oa_sheet *s, const char *option, con
 static bool may_be_metric(const struct oa_sheet *s, const struct columns *k, int32_t i)
 {
     return i != k->system && i != k->seed && i != k->step &&
-           !is_usual(oa_sheet_name(s, i), logger_names) &&
-           !is_usual(without_underscore(oa_sheet_name(s, i)), step_names) &&
+           !oa_is_listed(oa_sheet_name(s, i), logger_names) &&
+           !oa_is_listed(without_underscore(oa_sheet_name(s, i)), step_names) &&
            strncasecmp(oa_sheet_name(s, i), "unnamed: ", 9) != 0 && is_numeric(s, i);
 }
 
-/* The last column has the first text in it that is no number. */
+/* Names the first cell that is no number, in the last column that has one. */
 static enum oa_error refuse_texts(const struct oa_sheet *s, const struct columns *k)
 {
     double x;
@@ -193,8 +186,8 @@ static enum oa_error find_metric(const struct oa_sheet *s, const char *given, st
 
 /* ---- a row for each value ---- */
 
-/* The values of k->metric. An empty cell is a run without a value, or nothing where `sparse`, and
- * at a step. system: where no column has it. */
+/* Adds the values of k->metric. An empty cell is a run without a value; it is ignored if `sparse`,
+ * or if rows have steps. system: used if no column has it. */
 static enum oa_error observe_rows(struct oa_observations *o, const struct oa_sheet *s, int path,
                                   const struct columns *k, const char *system, bool sparse)
 {
@@ -228,7 +221,7 @@ static enum oa_error observe_rows(struct oa_observations *o, const struct oa_she
 
 /* ---- a column for each system or run ---- */
 
-/* "adam-seed1 - val_loss": the length of what comes before the metric; 0: no such name. */
+/* The length of "adam-seed1" in "adam-seed1 - val_loss"; 0: the name has no such form. */
 static size_t run_part(const char *name)
 {
     const char *found = NULL;
@@ -237,21 +230,17 @@ static size_t run_part(const char *name)
     return found ? (size_t)(found - name) : 0;
 }
 
-/* W&B gives the least and the largest value of a point, too. */
-static bool is_end_of_range(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 5 && (strcmp(name + n - 5, "__MIN") == 0 || strcmp(name + n - 5, "__MAX") == 0);
-}
-
 static bool is_run_column(const struct oa_sheet *s, const struct columns *k, int32_t i)
 {
     const char *name = oa_sheet_name(s, i);
-    size_t part = run_part(name);
-    return i != k->step && i != k->seed && part && name[part + 3] != '_' && !is_end_of_range(name);
+    size_t part = run_part(name), n = strlen(name);
+    /* W&B also exports the smallest and the largest value of each point. */
+    bool bound =
+        n > 5 && (strcmp(name + n - 5, "__MIN") == 0 || strcmp(name + n - 5, "__MAX") == 0);
+    return i != k->step && i != k->seed && part && name[part + 3] != '_' && !bound;
 }
 
-/* All of one metric: that which was asked for, or the only one. */
+/* The columns of one metric: the requested one, or the only one. */
 static enum oa_error observe_runs(struct oa_observations *o, const struct oa_sheet *s, int path,
                                   const struct columns *k)
 {
@@ -293,7 +282,7 @@ static enum oa_error refuse_without_systems(const struct oa_sheet *s)
                           "");
 }
 
-/* Columns that are named like metrics are metrics of one system. */
+/* Columns with names of metrics are not systems but metrics of one system. */
 static enum oa_error observe_wide(struct oa_observations *o, const struct oa_sheet *s, int path,
                                   const struct columns *k)
 {

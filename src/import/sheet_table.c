@@ -2,6 +2,8 @@
  * CSV and TSV (RFC 4180). */
 #include "import/sheet.h"
 
+#include "base/reserve.h"
+
 #include <string.h>
 
 struct table_reader {

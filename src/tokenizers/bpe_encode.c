@@ -248,14 +248,8 @@ enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v
 {
     size_t before_word = ids->count;
     struct oa_cached *slot = cache_slot(b, word, n);
-    if (slot && slot->length == n && memcmp(slot->word, word, n) == 0) {
-        if (!oa_reserve(ids->context, &ids->id, &ids->capacity, before_word + slot->count,
-                        sizeof *ids->id))
-            return OA_NO_MEMORY;
-        for (int i = 0; i < slot->count; i++)
-            ids->id[ids->count++] = slot->id[i];
-        return OA_OK;
-    }
+    if (slot && slot->length == n && memcmp(slot->word, word, n) == 0)
+        return oa_ids_append(ids, slot->id, slot->count);
     int32_t whole = b->ignore_merges ? whole_word(b, v, word, n) : -1;
     OA_TRY(whole >= 0 ? oa_ids_add(ids, whole) : merge_word(b, v, word, n, ids, bad));
     size_t count = ids->count - before_word;

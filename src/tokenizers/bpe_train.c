@@ -357,7 +357,7 @@ static enum oa_error train_bpe(struct bpe_trainer *t, long size, struct oa_token
 
 /* Tokens must be frequent enough for their embeddings to be learnt; measurements in
  * docs/tokenizers.md. */
-static long size_for(oa_context *c, uint64_t bytes)
+static long default_bpe_size(oa_context *c, uint64_t bytes)
 {
     long size = bytes < 100000 ? 500 : bytes < 200000 ? 2000 : 8000;
     oa_log(c, 0, "data.tokenizer = bpe: bpe:%ld for %llu bytes of training text", size,
@@ -376,7 +376,7 @@ enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, 
     oa_pairs_init(&trainer.pairs, c);
     enum oa_error error = oa_tally_text(&tally, text);
     if (error == OA_OK)
-        error = train_bpe(&trainer, size ? size : size_for(c, tally.bytes), out);
+        error = train_bpe(&trainer, size ? size : default_bpe_size(c, tally.bytes), out);
     trainer_free(&trainer);
     oa_tally_free(&tally);
     return error;

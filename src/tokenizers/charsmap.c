@@ -8,6 +8,7 @@
  *
  * A unit has a label (the byte that leads to it), the distance to its children and whether a string
  * ends there; the unit of the end has the place of the replacement. */
+#include "base/little_endian.h"
 #include "tokenizers/tokenizer_parts.h"
 
 #include <utf8proc.h>
@@ -23,16 +24,10 @@ void oa_charsmap_free(struct oa_charsmap *m)
 
 /* ---- reading ---- */
 
-static int base64_value(char letter)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = letter ? strchr(letters, letter) : NULL;
-    return found ? (int)(found - letters) : -1;
-}
-
 size_t oa_base64_bytes(const char *text, size_t n, struct oa_text *out)
 {
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t letters = n;
     uint32_t bits = 0;
     while (letters && n - letters < 2 && text[letters - 1] == '=')
@@ -40,26 +35,25 @@ size_t oa_base64_bytes(const char *text, size_t n, struct oa_text *out)
     if (n % 4)
         return n - n % 4;
     for (size_t i = 0; i < letters; i++) {
-        int value = base64_value(text[i]);
-        if (value < 0)
+        const char *letter = text[i] ? strchr(alphabet, text[i]) : NULL;
+        if (!letter)
             return i;
-        bits = bits << 6 | (uint32_t)value;
+        bits = bits << 6 | (uint32_t)(letter - alphabet);
         if (i % 4)
             oa_text_add(out, &(char){ (char)(bits >> (6 - 2 * (i % 4))) }, 1);
     }
     return n;
 }
 
-static uint32_t little_endian(const char *bytes)
+static uint32_t read_unit(const char *bytes)
 {
-    const uint8_t *b = (const uint8_t *)bytes;
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    return (uint32_t)oa_get_little_endian((const uint8_t *)bytes, 4);
 }
 
 enum oa_error oa_charsmap_parse(oa_context *c, const char *where, const char *blob, size_t n,
                                 struct oa_charsmap *out)
 {
-    uint32_t trie = n >= 4 ? little_endian(blob) : 0;
+    uint32_t trie = n >= 4 ? read_unit(blob) : 0;
     *out = (struct oa_charsmap){ 0 };
     if (n < 8 || trie % 4 || trie < 4 || trie > n - 4)
         return oa_fail(c, OA_FORMAT,
@@ -78,7 +72,7 @@ enum oa_error oa_charsmap_parse(oa_context *c, const char *where, const char *bl
     if (!out->unit || !out->pool)
         return OA_NO_MEMORY;
     for (size_t i = 0; i < out->units; i++)
-        out->unit[i] = little_endian(blob + 4 + 4 * i);
+        out->unit[i] = read_unit(blob + 4 + 4 * i);
     memcpy(out->pool, blob + 4 + trie, out->length);
     return OA_OK;
 }

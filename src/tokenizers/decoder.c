@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tokens → text by the decoder of a tokenizer.json, as the reference does it: a list of tokens goes
- * through steps, each of which changes, joins or splits them; what is left is put together.
- * Byte-level tokenizers, whose tokens are bytes, do not need it. */
+ * Tokens → text by the decoder of a tokenizer.json, as in the reference: each step changes, joins
+ * or splits the tokens of a list, which are then concatenated. Byte-level tokenizers, whose tokens
+ * are bytes, do not need it. */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 
-/* Tokens end to end, and where each ends. */
+/* A list of tokens: their texts concatenated, and the end of each. */
 struct token_texts {
     struct oa_text text;
     size_t *end;
@@ -92,7 +92,7 @@ static enum oa_error wordpiece_text(const struct oa_decoding_step *step, bool fi
 
 static const struct oa_text blank_text = { .s = (char *)" ", .length = 1 }, no_text;
 
-/* Appends what a step makes of token i of `count`. */
+/* Appends the result of a step for token i of `count`. */
 static enum oa_error decode_token(const struct oa_decoding_step *step, size_t i, size_t count,
                                   const char *s, size_t n, struct oa_text *out)
 {
@@ -173,7 +173,7 @@ static enum oa_error join_bytes(const struct token_texts *in, struct token_texts
     return e;
 }
 
-/* One token of all, in the byte alphabet where it can be. */
+/* Joins all tokens into one. alphabet: decodes those that are in the byte alphabet. */
 static enum oa_error join_all(const struct token_texts *in, bool alphabet, struct token_texts *out)
 {
     for (size_t i = 0; i < in->count; i++) {
@@ -216,7 +216,7 @@ static enum oa_error decode_steps(const struct oa_decoder *d, struct token_texts
     return e;
 }
 
-/* Tokens of the model as they are spelt, added ones as they are matched. */
+/* The texts of tokens: pieces of the model, contents of added tokens. */
 static enum oa_error collect_tokens(const struct oa_tokenizer *tok, const int32_t *ids,
                                     size_t count, struct token_texts *t)
 {

@@ -13,7 +13,7 @@ struct encoding {
     struct oa_ids *words; /* word indices; NULL: not wanted */
     size_t first;         /* length of `words` at the beginning */
     int32_t word;         /* index of the current word */
-    bool begun;           /* it has more than white space */
+    bool begun;           /* the current word has more than white space */
     bool plain;           /* special tokens are not matched */
     bool inside;          /* the text is not the beginning of the input */
 };
@@ -41,7 +41,7 @@ static enum oa_error number_stretch(struct encoding *e, const char *text, size_t
     return number_ids(e, e->word);
 }
 
-/* Words of pieces with "▁": one begins with each of those, unless nothing else follows it. */
+/* Pieces with "▁" begin a word; a piece "▁" alone belongs to the next word. */
 static enum oa_error number_pieces(struct encoding *e)
 {
     while (e->words && e->words->count < e->ids->count) {
@@ -68,21 +68,55 @@ static void print_place(const struct encoding *e, const char *text, struct oa_te
     oa_text_printf(out, ":%ld (byte %zu)", line, (size_t)(text - s->text));
 }
 
+/* OA_FORMAT: the text at `at` cannot be encoded. what: the text and the reason; freed. */
+static enum oa_error refuse_text(const struct encoding *e, const char *at, struct oa_text *what)
+{
+    struct oa_text place;
+    oa_text_init(&place, e->tok->context);
+    print_place(e, at, &place);
+    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT, "%s: %s", place.s ? place.s : "",
+                                  what->s ? what->s : "");
+    oa_text_free(&place);
+    oa_text_free(what);
+    return error;
+}
+
 static enum oa_error refuse_character(const struct encoding *e, const char *text, size_t n)
 {
-    struct oa_text place, character;
-    oa_text_init(&place, e->tok->context);
-    oa_text_init(&character, e->tok->context);
-    print_place(e, text, &place);
-    oa_print_character(&character, text, n);
-    enum oa_error error = oa_fail(
-        e->tok->context, OA_FORMAT,
-        "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which accept "
-        "any text, or a char vocabulary from text with it",
-        place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->vocabulary.model_size);
-    oa_text_free(&place);
-    oa_text_free(&character);
-    return error;
+    struct oa_text what;
+    oa_text_init(&what, e->tok->context);
+    oa_print_character(&what, text, n);
+    if (e->tok->kind == OA_TOKENIZER_CHAR)
+        oa_text_printf(&what,
+                       " is not among the %d characters of the vocabulary; use byte or bpe:N, "
+                       "which accept any text, or a char vocabulary from text with it",
+                       (int)e->tok->vocabulary.model_size);
+    else
+        oa_text_printf(&what, " is in no piece of the vocabulary and the tokenizer has no "
+                              "unk_token; use a tokenizer with one, or remove the character");
+    return refuse_text(e, text, &what);
+}
+
+static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
+{
+    struct oa_text what;
+    oa_text_init(&what, e->tok->context);
+    oa_text_printf(&what,
+                   "byte 0x%02X is not in the vocabulary and the tokenizer has no unk_token; use a "
+                   "tokenizer with all 256 bytes, such as bpe:N",
+                   (unsigned)(uint8_t)*byte);
+    return refuse_text(e, byte, &what);
+}
+
+static enum oa_error refuse_word(const struct encoding *e, const char *word, size_t n)
+{
+    struct oa_text what;
+    oa_text_init(&what, e->tok->context);
+    oa_text_printf(&what,
+                   "the word \"%.*s\" is not in the vocabulary and the tokenizer has no unk_token; "
+                   "use a tokenizer with one, such as word:N",
+                   (int)(n < 100 ? n : 100), word);
+    return refuse_text(e, word, &what);
 }
 
 static enum oa_error encode_chars(struct encoding *e, const char *text, size_t n)
@@ -100,50 +134,6 @@ static enum oa_error encode_chars(struct encoding *e, const char *text, size_t n
         i += length ? (size_t)length : 1;
     }
     return OA_OK;
-}
-
-static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
-{
-    struct oa_text place;
-    oa_text_init(&place, e->tok->context);
-    print_place(e, byte, &place);
-    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
-                                  "%s: byte 0x%02X is not in the vocabulary and the tokenizer has "
-                                  "no unk_token; use a tokenizer with all 256 bytes, such as bpe:N",
-                                  place.s ? place.s : "", (unsigned)(uint8_t)*byte);
-    oa_text_free(&place);
-    return error;
-}
-
-static enum oa_error refuse_unknown_character(const struct encoding *e, const char *text, size_t n)
-{
-    struct oa_text place, character;
-    oa_text_init(&place, e->tok->context);
-    oa_text_init(&character, e->tok->context);
-    print_place(e, text, &place);
-    oa_print_character(&character, text, n);
-    enum oa_error error =
-        oa_fail(e->tok->context, OA_FORMAT,
-                "%s: %s is in no piece of the vocabulary and the tokenizer has no unk_token; use a "
-                "tokenizer with one, or remove the character",
-                place.s ? place.s : "", character.s ? character.s : "");
-    oa_text_free(&place);
-    oa_text_free(&character);
-    return error;
-}
-
-static enum oa_error refuse_word(const struct encoding *e, const char *word, size_t n)
-{
-    struct oa_text place;
-    oa_text_init(&place, e->tok->context);
-    print_place(e, word, &place);
-    enum oa_error error =
-        oa_fail(e->tok->context, OA_FORMAT,
-                "%s: the word \"%.*s\" is not in the vocabulary and the tokenizer has no "
-                "unk_token; use a tokenizer with one, such as word:N",
-                place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
-    oa_text_free(&place);
-    return error;
 }
 
 static enum oa_error encode_whole(struct encoding *e, const char *word, size_t n)
@@ -185,12 +175,12 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
     case OA_TOKENIZER_UNIGRAM:
     case OA_TOKENIZER_MARIAN:
         error = oa_unigram_encode(&tok->unigram, word, n, tok->unknown, e->ids, &bad);
-        OA_TRY(error == OA_FORMAT ? refuse_unknown_character(e, word + bad, n - bad) : error);
+        OA_TRY(error == OA_FORMAT ? refuse_character(e, word + bad, n - bad) : error);
         return number_pieces(e);
     default:
         error = oa_bpe_encode_word(&tok->bpe, &tok->vocabulary, word, n, e->ids, &bad);
         if (error == OA_FORMAT)
-            error = tok->bpe.characters ? refuse_unknown_character(e, word + bad, n - bad)
+            error = tok->bpe.characters ? refuse_character(e, word + bad, n - bad)
                                         : refuse_byte(e, word + bad);
         OA_TRY(error);
         if (tok->bpe.characters)

@@ -13,9 +13,9 @@
 #include "tokenizers/sentencepiece.h"
 #include "tokenizers/tokenizer_load.h"
 
+#include "base/json_read.h"
+#include "base/json_write.h"
 #include "print/print.h"
-
-#include <stdlib.h>
 
 static const char unknown_token[] = "<unk>";
 
@@ -33,22 +33,7 @@ static enum oa_error spm_base64(oa_context *c, const char *folder, const char *n
     return oa_status(c);
 }
 
-static enum oa_error read_marian_table(oa_context *c, const char *path, json_t **out)
-{
-    char *text;
-    size_t length;
-    json_error_t e;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    *out = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
-    oa_free(text);
-    if (*out && json_is_object(*out))
-        return OA_OK;
-    return *out ? oa_fail(c, OA_FORMAT, "%s must be an object of piece: id", path)
-                : oa_fail(c, OA_FORMAT, "%s:%d:%d: invalid JSON: %s", path, e.line, e.column,
-                          e.text);
-}
-
-/* "</s>", "<unk>" and "<pad>", which texts may have as such. */
+/* "</s>", "<unk>" and "<pad>", which are matched in texts. */
 static enum oa_error special_tokens(oa_context *c, const char *path, const json_t *table,
                                     json_t *added)
 {
@@ -57,10 +42,8 @@ static enum oa_error special_tokens(oa_context *c, const char *path, const json_
         const json_t *id = json_object_get(table, names[i]);
         if (!json_is_integer(id))
             return oa_fail(c, OA_FORMAT, "%s has no id for %s", path, names[i]);
-        json_array_append_new(added, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id",
-                                               json_integer_value(id), "content", names[i],
-                                               "single_word", 0, "lstrip", 0, "rstrip", 0,
-                                               "normalized", 0, "special", 1));
+        json_array_append_new(added, oa_added_token_json(json_integer_value(id), names[i],
+                                                         strlen(names[i]), false, true));
     }
     return OA_OK;
 }
@@ -76,7 +59,7 @@ static json_t *ending_json(const json_t *table)
                      json_object_get(table, "</s>"), "tokens", "</s>");
 }
 
-/* Blanks in place of "▁", and none at either end. */
+/* The decoder: "▁" becomes a blank, and none is at either end. */
 static json_t *blanks_json(void)
 {
     const int all = INT32_MAX;
@@ -98,12 +81,12 @@ static enum oa_error parse_marian(oa_context *c, const char *path, const json_t 
                          "normalizer", "pre_tokenizer", "post_processor", ending_json(table),
                          "decoder", blanks_json(), "model", "type", "Marian", "unk_token",
                          unknown_token, "vocab", table, "source", source, "target", target);
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = root ? oa_json_dump(c, root, JSON_COMPACT) : NULL;
     if (text)
         e = oa_tokenizer_parse(c, path, text, strlen(text), out);
     else if (e == OA_OK)
         e = oa_fail(c, OA_NO_MEMORY, "no memory for the tokenizer of %s", path);
-    free(text);
+    oa_free(text);
     json_decref(added);
     json_decref(root);
     return e;
@@ -159,7 +142,9 @@ enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder, struct
     if (e == OA_OK)
         e = spm_base64(c, folder, "target.spm", &target);
     if (e == OA_OK)
-        e = read_marian_table(c, path, &table);
+        e = oa_json_read(c, path, "fetch the file again", &table);
+    if (e == OA_OK && !json_is_object(table))
+        e = oa_fail(c, OA_FORMAT, "%s must be an object of piece: id", path);
     if (e == OA_OK)
         e = parse_marian(c, path, table, source.s ? source.s : "", target.s ? target.s : "", out);
     json_decref(table);
@@ -204,12 +189,9 @@ static enum oa_error add_spm_normaliser(struct oa_tokenizer_file *l,
                                         const struct oa_sentencepiece *s)
 {
     struct oa_text_normaliser *n = &l->tok->normal[l->tok->normals++];
-    *n = (struct oa_text_normaliser){ .kind = OA_NORMAL_SENTENCEPIECE,
-                                      .dummy_prefix = s->dummy_prefix,
-                                      .single_blanks = s->single_blanks };
-    oa_text_init(&n->literal, l->context);
-    oa_text_init(&n->content, l->context);
-    oa_splitter_init(&n->pattern, l->context);
+    oa_normaliser_init(n, l->context, OA_NORMAL_SENTENCEPIECE);
+    n->dummy_prefix = s->dummy_prefix;
+    n->single_blanks = s->single_blanks;
     return s->charsmap
                ? oa_charsmap_parse(l->context, l->name, s->charsmap, s->charsmap_length, &n->map)
                : OA_OK;
@@ -258,13 +240,13 @@ enum oa_error oa_read_marian_target(struct oa_tokenizer_file *l, const json_t *r
            *inner = json_copy((json_t *)model);
     bool made = target && copy && inner && json_object_set(inner, "source", target) == 0 &&
                 json_object_del(inner, "target") == 0 && json_object_set(copy, "model", inner) == 0;
-    char *text = made ? json_dumps(copy, JSON_COMPACT) : NULL;
+    char *text = made ? oa_json_dump(l->context, copy, JSON_COMPACT) : NULL;
     enum oa_error e = OA_OK;
     if (text)
         e = oa_tokenizer_parse(l->context, l->name, text, strlen(text), &l->tok->target);
     else if (target)
         e = oa_fail(l->context, OA_NO_MEMORY, "no memory for the tokenizer of %s", l->name);
-    free(text);
+    oa_free(text);
     json_decref(inner);
     json_decref(copy);
     return e;

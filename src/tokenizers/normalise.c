@@ -150,7 +150,7 @@ static void add_lower(struct oa_text *out, const char *text, size_t n)
     }
 }
 
-/* Steps that leave bytes alone that are not UTF-8. */
+/* Steps that apply to valid UTF-8 only; other bytes are copied. */
 static enum oa_error apply_to_valid(const struct oa_text_normaliser *step, const struct oa_text *in,
                                     struct codes *s, struct oa_text *out)
 {
@@ -209,7 +209,7 @@ static enum oa_error apply_step(const struct oa_text_normaliser *step, const str
     return oa_status(in->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
-/* Whether a step makes nothing of the first character. */
+/* Whether a step deletes the first character. */
 static bool cuts_beginning(const struct oa_text_normaliser *step, const struct oa_text *in)
 {
     uint32_t code;
@@ -245,6 +245,14 @@ enum oa_error oa_normalise(oa_context *c, const struct oa_text_normaliser *steps
     oa_free(codes.code);
     oa_free(codes.ordered);
     return error;
+}
+
+void oa_normaliser_init(struct oa_text_normaliser *n, oa_context *c, enum oa_normal kind)
+{
+    *n = (struct oa_text_normaliser){ .kind = kind };
+    oa_text_init(&n->literal, c);
+    oa_text_init(&n->content, c);
+    oa_splitter_init(&n->pattern, c);
 }
 
 void oa_normaliser_free(struct oa_text_normaliser *n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `post_processor` of a tokenizer.json: the special tokens around a text, or around two, and the
- * type of each id (which text it is of). Texts are encoded without it; what needs it asks. */
+ * type of each id (which text it is of). Encoding does not apply it; callers add the special
+ * tokens. */
 #include "tokenizers/tokenizer_parts.h"
 
 struct post_texts {
@@ -76,7 +77,7 @@ static enum oa_error apply_fixed(const struct post_texts *p, const json_t *post,
     return add_special_id(p, end, !roberta);
 }
 
-/* The only step of a Sequence that adds ids. NULL: none does. */
+/* The step of a Sequence that adds ids (*count: how many do). NULL: none. */
 static const json_t *adding_step(const json_t *post, int *count)
 {
     const char *type = json_string_value(json_object_get(post, "type"));

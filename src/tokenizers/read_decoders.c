@@ -47,9 +47,7 @@ static enum oa_error add_decoding_step(struct oa_tokenizer_file *l, const json_t
     struct oa_decoding_step *step = &d->step[d->count++];
     *step = (struct oa_decoding_step){ .kind = kind };
     oa_text_init(&step->mark, l->context);
-    oa_text_init(&step->replace.literal, l->context);
-    oa_text_init(&step->replace.content, l->context);
-    oa_splitter_init(&step->replace.pattern, l->context);
+    oa_normaliser_init(&step->replace, l->context, OA_NORMAL_REPLACE);
     return read_decoding_step(l, decoder, type, step);
 }
 

@@ -10,10 +10,7 @@ static enum oa_error add_normal_step(struct oa_tokenizer_file *l, enum oa_normal
         return oa_fail(l->context, OA_UNSUPPORTED, "%s: normalizer has more than %d steps", l->name,
                        OA_MOST_NORMAL_STEPS);
     struct oa_text_normaliser *n = &tok->normal[tok->normals++];
-    *n = (struct oa_text_normaliser){ .kind = kind };
-    oa_text_init(&n->literal, l->context);
-    oa_text_init(&n->content, l->context);
-    oa_splitter_init(&n->pattern, l->context);
+    oa_normaliser_init(n, l->context, kind);
     if (out)
         *out = n;
     return OA_OK;
@@ -57,7 +54,7 @@ enum oa_error oa_read_replace(const struct oa_tokenizer_file *l, const json_t *r
 static enum oa_error read_one_normaliser(struct oa_tokenizer_file *l, const json_t *normalizer,
                                          const char *type, bool *known)
 {
-    struct oa_text_normaliser *n;
+    struct oa_text_normaliser *n = NULL;
     *known = true;
     for (int i = 0; i < OA_NORMALS; i++)
         if (strcmp(type, oa_normal_names[i]) == 0)

@@ -6,12 +6,12 @@
  *     3  normaliser    2 charsmap, 3 dummy prefix, 4 single blanks, 5 blanks become "▁"
  *     5  denormaliser  2 charsmap
  *
- * It becomes a tokenizer.json with the same ids, in which the merges of BPE are all pairs of pieces
- * that are a piece together, in the order of its score. */
+ * It becomes a tokenizer.json with the same ids. The merges of BPE are all pairs of pieces whose
+ * concatenation is a piece, in the order of its score. */
 #include "tokenizers/sentencepiece.h"
 
+#include "base/protobuf.h"
 #include "print/print.h"
-#include "tokenizers/protobuf.h"
 #include "tokenizers/tokenizer_parts.h"
 
 #include <math.h>
@@ -42,49 +42,68 @@ enum oa_error oa_sentencepiece_check(oa_context *c, const struct oa_sentencepiec
     return OA_OK;
 }
 
-static enum oa_error read_piece(struct oa_message *m, struct oa_sentencepiece *s)
+struct spm_reader {
+    oa_context *context;
+    const uint8_t *file; /* its first byte */
+    struct oa_sentencepiece *out;
+};
+
+static enum oa_error next_spm_field(const struct spm_reader *r, struct oa_message *m,
+                                    struct oa_field *f)
+{
+    const char *why = oa_message_next(m, f);
+    return why ? oa_fail(r->context, OA_FORMAT, "%s: byte %zu: %s; fetch the file again",
+                         r->out->name, (size_t)(m->at - r->file), why)
+               : OA_OK;
+}
+
+static enum oa_error read_piece(const struct spm_reader *r, struct oa_message m)
 {
     struct oa_scored_piece p = { .type = OA_PIECE_NORMAL };
+    struct oa_sentencepiece *s = r->out;
     struct oa_field f;
     for (;;) {
-        OA_TRY(oa_message_next(m, &f));
+        OA_TRY(next_spm_field(r, &m, &f));
         if (!f.number)
             break;
-        if (f.number == 1 && f.bytes) {
-            p.text = f.start;
-            p.length = f.length;
-        } else if (f.number == 2 && !f.bytes) {
-            p.score = oa_field_float(&f);
-        } else if (f.number == 3 && !f.bytes) {
+        bool bytes = f.type == OA_WIRE_BYTES;
+        if (f.number == 1 && bytes) {
+            p.text = (const char *)f.bytes.at;
+            p.length = (size_t)(f.bytes.end - f.bytes.at);
+        } else if (f.number == 2 && !bytes) {
+            p.score = oa_float_of_bits((uint32_t)f.value);
+        } else if (f.number == 3 && !bytes) {
             p.type = f.value <= OA_PIECE_BYTE ? (enum oa_piece_type)f.value : 0;
         }
     }
     if (s->count == OA_MOST_IDS)
-        return oa_fail(m->context, OA_UNSUPPORTED, "%s: more than %d pieces", s->name, OA_MOST_IDS);
-    if (!oa_reserve(m->context, &s->piece, &s->capacity, s->count + 1, sizeof *s->piece))
+        return oa_fail(r->context, OA_UNSUPPORTED, "%s: more than %d pieces", s->name, OA_MOST_IDS);
+    if (!oa_reserve(r->context, &s->piece, &s->capacity, s->count + 1, sizeof *s->piece))
         return OA_NO_MEMORY;
     s->piece[s->count++] = p;
-    return oa_sentencepiece_check(m->context, s, s->count - 1);
+    return oa_sentencepiece_check(r->context, s, s->count - 1);
 }
 
-static enum oa_error refuse_feature(const struct oa_message *m, const char *feature)
+static enum oa_error refuse_feature(const struct spm_reader *r, const char *feature)
 {
-    return oa_fail(m->context, OA_UNSUPPORTED,
-                   "%s: %s is not supported; use the model's tokenizer.json", m->name, feature);
+    return oa_fail(r->context, OA_UNSUPPORTED,
+                   "%s: %s is not supported; use the model's tokenizer.json", r->out->name,
+                   feature);
 }
 
-static enum oa_error read_trainer(struct oa_message *m, struct oa_sentencepiece *s)
+static enum oa_error read_trainer(const struct spm_reader *r, struct oa_message m)
 {
     enum { UNIGRAM = 1, BPE };
+    struct oa_sentencepiece *s = r->out;
     struct oa_field f;
     for (;;) {
-        OA_TRY(oa_message_next(m, &f));
+        OA_TRY(next_spm_field(r, &m, &f));
         if (!f.number)
             return OA_OK;
         if (f.number == 3 && f.value != UNIGRAM && f.value != BPE)
-            return refuse_feature(m, "a model of words or characters (model_type)");
+            return refuse_feature(r, "a model of words or characters (model_type)");
         if (f.number == 24 && f.value)
-            return refuse_feature(m, "treat_whitespace_as_suffix");
+            return refuse_feature(r, "treat_whitespace_as_suffix");
         if (f.number == 3)
             s->bpe = f.value == BPE;
         if (f.number == 35)
@@ -92,59 +111,61 @@ static enum oa_error read_trainer(struct oa_message *m, struct oa_sentencepiece 
     }
 }
 
-static enum oa_error read_normaliser_spec(struct oa_message *m, struct oa_sentencepiece *s)
+static enum oa_error read_normaliser_spec(const struct spm_reader *r, struct oa_message m)
 {
+    struct oa_sentencepiece *s = r->out;
     struct oa_field f;
     for (;;) {
-        OA_TRY(oa_message_next(m, &f));
+        OA_TRY(next_spm_field(r, &m, &f));
         if (!f.number)
             return OA_OK;
-        if (f.number == 2 && f.bytes && f.length) {
-            s->charsmap = f.start;
-            s->charsmap_length = f.length;
+        if (f.number == 2 && f.bytes.at < f.bytes.end) {
+            s->charsmap = (const char *)f.bytes.at;
+            s->charsmap_length = (size_t)(f.bytes.end - f.bytes.at);
         }
         if (f.number == 3)
             s->dummy_prefix = f.value != 0;
         if (f.number == 4)
             s->single_blanks = f.value != 0;
         if (f.number == 5 && !f.value)
-            return refuse_feature(m, "escape_whitespaces = false");
+            return refuse_feature(r, "escape_whitespaces = false");
     }
 }
 
-static enum oa_error refuse_denormaliser(struct oa_message *m)
+static enum oa_error refuse_denormaliser(const struct spm_reader *r, struct oa_message m)
 {
     struct oa_field f;
     for (;;) {
-        OA_TRY(oa_message_next(m, &f));
+        OA_TRY(next_spm_field(r, &m, &f));
         if (!f.number)
             return OA_OK;
-        if (f.number == 2 && f.length)
-            return refuse_feature(m, "a denormalizer_spec");
+        if (f.number == 2 && f.bytes.at < f.bytes.end)
+            return refuse_feature(r, "a denormalizer_spec");
     }
 }
 
 enum oa_error oa_sentencepiece_read(oa_context *c, const char *name, const char *data,
                                     size_t length, struct oa_sentencepiece *out)
 {
-    struct oa_message m = { c, name, data, data, data + length };
+    const uint8_t *file = (const uint8_t *)data;
+    const struct spm_reader r = { c, file, out };
+    struct oa_message m = { file, file + length };
     struct oa_field f;
     *out = (struct oa_sentencepiece){ .name = name, .dummy_prefix = true, .single_blanks = true };
     for (;;) {
-        OA_TRY(oa_message_next(&m, &f));
+        OA_TRY(next_spm_field(&r, &m, &f));
         if (!f.number)
             break;
-        if (!f.bytes)
+        if (f.type != OA_WIRE_BYTES)
             continue;
-        struct oa_message inner = oa_message_in(&m, &f);
         if (f.number == 1)
-            OA_TRY(read_piece(&inner, out));
+            OA_TRY(read_piece(&r, f.bytes));
         if (f.number == 2)
-            OA_TRY(read_trainer(&inner, out));
+            OA_TRY(read_trainer(&r, f.bytes));
         if (f.number == 3)
-            OA_TRY(read_normaliser_spec(&inner, out));
+            OA_TRY(read_normaliser_spec(&r, f.bytes));
         if (f.number == 5)
-            OA_TRY(refuse_denormaliser(&inner));
+            OA_TRY(refuse_denormaliser(&r, f.bytes));
     }
     return out->count ? OA_OK
                       : oa_fail(c, OA_FORMAT,
@@ -153,22 +174,14 @@ enum oa_error oa_sentencepiece_read(oa_context *c, const char *name, const char 
 
 /* ---- tokenizer.json ---- */
 
-static bool has_type(const struct oa_sentencepiece *s, enum oa_piece_type type)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->piece[i].type == type)
-            return true;
-    return false;
-}
-
 static json_t *replace_json(const char *from, const char *to, bool regex)
 {
     return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern",
                      regex ? "Regex" : "String", from, "content", to);
 }
 
-/* cut: the user defined pieces, which are added tokens. They are matched in the normalised text and
- * normalised as well, so that nothing may be put before it here. */
+/* cut: there are user-defined pieces, which are added tokens. They are normalised themselves and
+ * matched in the normalised text, so no step may prepend anything. */
 static json_t *normaliser_json(oa_context *c, const struct oa_sentencepiece *s, bool cut)
 {
     json_t *steps = json_array();
@@ -209,7 +222,15 @@ static json_t *decoder_json(const struct oa_sentencepiece *s)
     return json_pack("{s:s, s:o}", "type", "Sequence", "decoders", steps);
 }
 
-/* Blanks are "▁" in the text, so that a piece of the user with a blank matches nothing. */
+json_t *oa_added_token_json(json_int_t id, const char *content, size_t length, bool normalized,
+                            bool special)
+{
+    return json_pack("{s:I, s:s%, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", content, length,
+                     "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", normalized,
+                     "special", special);
+}
+
+/* Blanks of the text have become "▁", so a user-defined piece with a blank matches nothing. */
 static json_t *special_pieces_json(const struct oa_sentencepiece *s)
 {
     json_t *added = json_array();
@@ -218,10 +239,8 @@ static json_t *special_pieces_json(const struct oa_sentencepiece *s)
         bool special = p->type == OA_PIECE_UNKNOWN || p->type == OA_PIECE_CONTROL;
         bool own = p->type == OA_PIECE_USER_DEFINED && !memchr(p->text, ' ', p->length);
         if (special || own)
-            json_array_append_new(added, json_pack("{s:I, s:s%, s:b, s:b, s:b, s:b, s:b}", "id",
-                                                   (json_int_t)i, "content", p->text, p->length,
-                                                   "single_word", 0, "lstrip", 0, "rstrip", 0,
-                                                   "normalized", own, "special", special));
+            json_array_append_new(
+                added, oa_added_token_json((json_int_t)i, p->text, p->length, own, special));
     }
     return added;
 }
@@ -234,7 +253,8 @@ struct scored_merge {
     double score;
 };
 
-/* The highest score first, and of one score, as transformers converts, the longest first part. */
+/* By decreasing score; of equal scores the longest first part first, as in the conversion of
+ * transformers. */
 static int by_score(const void *x, const void *y)
 {
     const struct scored_merge *a = x, *b = y;
@@ -350,13 +370,14 @@ static enum oa_error check_distinct(oa_context *c, const struct oa_sentencepiece
 
 enum oa_error oa_sentencepiece_json(oa_context *c, const struct oa_sentencepiece *s, char **json)
 {
-    bool cut = has_type(s, OA_PIECE_USER_DEFINED);
+    bool cut = false;
     long unknown = -1;
     *json = NULL;
     OA_TRY(check_distinct(c, s));
-    for (size_t i = 0; i < s->count && unknown < 0; i++)
-        if (s->piece[i].type == OA_PIECE_UNKNOWN)
-            unknown = (long)i;
+    for (size_t i = s->count; i-- > 0;) {
+        cut = cut || s->piece[i].type == OA_PIECE_USER_DEFINED;
+        unknown = s->piece[i].type == OA_PIECE_UNKNOWN ? (long)i : unknown;
+    }
     json_t *unknown_piece =
         unknown < 0 ? json_null() : json_stringn(s->piece[unknown].text, s->piece[unknown].length);
     json_t *model = s->bpe ? bpe_json(c, s, unknown_piece) : unigram_json(s, unknown);

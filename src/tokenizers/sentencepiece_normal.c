@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What SentencePiece (Kudo and Richardson, EMNLP 2018) makes of a text before it is cut: the
- * longest rewriting of its table at each place, a byte that is no UTF-8 becomes U+FFFD, blanks
- * become "▁", at the beginning and the end none and one for several where the model has it so.
- * Unlike Precompiled of a tokenizer.json it knows no grapheme clusters. */
+ * SentencePiece's own normalisation (Kudo and Richardson, EMNLP 2018): at each position the longest
+ * match in its table is replaced, a byte that is not UTF-8 becomes U+FFFD and a blank "▁". With
+ * single_blanks, runs of blanks become one and are removed at both ends. Unlike Precompiled of a
+ * tokenizer.json it does not look at grapheme clusters. */
 #include "tokenizers/tokenizer_parts.h"
 
-/* What the text begins with, rewritten; *taken: the bytes of the text. */
+/* The replacement of the beginning of the text, of *length bytes; *taken: bytes that it replaces.
+ */
 static const char *rewritten_prefix(const struct oa_charsmap *m, const char *text, size_t n,
                                     size_t *length, size_t *taken)
 {

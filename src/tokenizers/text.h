@@ -48,9 +48,9 @@ char *oa_cut_name(char *list, char **name);
 enum oa_error oa_plain_files_check(oa_context *c, const char *files);
 /* Whether all files contain token ids (*.bin). OA_ARGUMENT: only some do. */
 enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
-/* Of more bytes of ids none is read before it is needed. */
+/* Files with more bytes of ids are not read into memory. */
 #define OA_IDS_IN_MEMORY ((uint64_t)32 << 20)
-/* Where the ids of a file are. */
+/* A file of token ids. */
 struct oa_id_file {
     char *path;
     uint64_t offset; /* bytes before the first id */

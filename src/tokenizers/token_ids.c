@@ -24,6 +24,16 @@ enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id)
     return OA_OK;
 }
 
+enum oa_error oa_ids_append(struct oa_ids *ids, const int32_t *id, size_t count)
+{
+    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + count, sizeof *ids->id))
+        return OA_NO_MEMORY;
+    if (count)
+        memcpy(ids->id + ids->count, id, count * sizeof *id);
+    ids->count += count;
+    return OA_OK;
+}
+
 /* ---- vocabulary ---- */
 
 void oa_vocabulary_init(struct oa_vocabulary *v, oa_context *c)

@@ -47,6 +47,7 @@ struct oa_ids {
 void oa_ids_init(struct oa_ids *ids, oa_context *c);
 void oa_ids_free(struct oa_ids *ids);
 enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
+enum oa_error oa_ids_append(struct oa_ids *ids, const int32_t *id, size_t count);
 
 /* spec: "char", "byte", "bpe:N" (N tokens with the 256 bytes), "bpe" (N by the size of the text),
  * "word:N" (N with <unk>, at least 2), "ids", "ids:N" or the path of a tokenizer.json. char
@@ -62,13 +63,13 @@ enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const str
  * ids are rejected by name; padding, truncation and post-processor are kept for saving but not
  * applied (as add_special_tokens=False). */
 enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out);
-/* Logs which of these the file has, unless they have no effect; for files that are new here. */
+/* Logs which of these the file has, unless they have no effect. */
 void oa_tokenizer_note_unapplied(const struct oa_tokenizer *tok, const char *name);
 /* The same from memory. name: for messages. */
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
                                  struct oa_tokenizer **out);
-/* marian_tokenizer.c: source.spm, target.spm and vocab.json of a folder, whether it has one of the
- * first two, and these of a tokenizer of that kind. */
+/* marian_tokenizer.c: reads source.spm, target.spm and vocab.json of a folder; whether it has one
+ * of the first two; writes the three. */
 enum oa_error oa_tokenizer_load_marian(oa_context *c, const char *folder,
                                        struct oa_tokenizer **out);
 bool oa_marian_files_exist(oa_context *c, const char *folder);

@@ -14,6 +14,7 @@
  * text (truncation, padding, post_processor) is kept for saving. */
 #include "tokenizers/tokenizer_load.h"
 
+#include "base/json_read.h"
 #include "tokenizers/sentencepiece.h"
 
 #include <math.h>
@@ -200,7 +201,7 @@ static enum oa_error read_unknown(struct oa_tokenizer_file *l, const json_t *mod
     return OA_OK;
 }
 
-/* What symbols inside and at the end of a word have besides their character. */
+/* The prefix of symbols inside a word, or the suffix of the last symbol. */
 static enum oa_error read_affix(const struct oa_tokenizer_file *l, const json_t *model,
                                 const char *key, struct oa_text *out)
 {
@@ -441,22 +442,12 @@ static enum oa_error read_root(struct oa_tokenizer_file *l, json_t *root)
     return empty_frame(l, root);
 }
 
-static enum oa_error parse_json(oa_context *c, const char *name, const char *json, size_t length,
-                                json_t **root)
-{
-    json_error_t e;
-    *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &e);
-    if (*root)
-        return OA_OK;
-    return oa_fail(c, OA_FORMAT, "%s:%d:%d: invalid JSON: %s", name, e.line, e.column, e.text);
-}
-
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
                                  struct oa_tokenizer **out)
 {
     json_t *root;
     *out = NULL;
-    OA_TRY(parse_json(c, name, json, length, &root));
+    OA_TRY(oa_json_parse(c, name, json, length, NULL, &root));
     struct oa_tokenizer_file l = { .context = c, .name = name };
     enum oa_error error = oa_tokenizer_new(c, OA_TOKENIZER_BPE, &l.tok);
     if (error == OA_OK)

@@ -3,6 +3,7 @@
 #ifndef ORTHANT_TOKENIZER_PARTS_H
 #define ORTHANT_TOKENIZER_PARTS_H
 
+#include "base/reserve.h"
 #include "tokenizers/text.h"
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/word_table.h"
@@ -210,9 +211,9 @@ enum oa_error oa_charsmap_read(oa_context *c, const char *where, const char *bas
 enum oa_error oa_charsmap_parse(oa_context *c, const char *where, const char *blob, size_t n,
                                 struct oa_charsmap *out);
 void oa_charsmap_free(struct oa_charsmap *m);
-/* Appends the bytes. Returns the place of a letter that is none, or the length of the text. */
+/* Decodes base64 and appends the bytes. Returns the index of the first invalid letter, or n. */
 size_t oa_base64_bytes(const char *text, size_t n, struct oa_text *out);
-/* The replacement of the longest prefix that has one, of *taken bytes. NULL: none. */
+/* The replacement of the longest prefix that has one; *taken: its length in bytes. NULL: none. */
 const char *oa_charsmap_longest(const struct oa_charsmap *m, const char *text, size_t n,
                                 size_t *taken);
 /* Appends valid UTF-8 rewritten grapheme by grapheme, as the reference does. */
@@ -222,12 +223,13 @@ void oa_charsmap_apply(const struct oa_charsmap *m, const char *text, size_t n,
 struct oa_text_normaliser {
     enum oa_normal kind;
     bool left, right;           /* of OA_NORMAL_STRIP */
-    struct oa_text literal;     /* of OA_NORMAL_REPLACE: what is replaced, if it is not a pattern */
-    struct oa_splitter pattern; /* the same */
+    struct oa_text literal;     /* of OA_NORMAL_REPLACE: the replaced text; empty: see pattern */
+    struct oa_splitter pattern; /* of OA_NORMAL_REPLACE: matches the replaced text */
     struct oa_text content;     /* of OA_NORMAL_REPLACE and _PREPEND */
     struct oa_charsmap map;     /* of OA_NORMAL_PRECOMPILED and _SENTENCEPIECE */
     bool dummy_prefix, single_blanks; /* of OA_NORMAL_SENTENCEPIECE (struct oa_sentencepiece) */
 };
+void oa_normaliser_init(struct oa_text_normaliser *n, oa_context *c, enum oa_normal kind);
 void oa_normaliser_free(struct oa_text_normaliser *n);
 /* Normalises the text in place; bytes that are not UTF-8 are kept. *cut: its first characters were
  * dropped; may be NULL. */
@@ -271,7 +273,7 @@ struct oa_decoder {
     int count;
 };
 void oa_decoder_free(struct oa_decoder *d);
-/* What a token adds in the middle of a text. */
+/* Appends the text of a token in the middle of others. */
 enum oa_error oa_decoder_bytes(oa_context *c, const struct oa_decoder *d, const char *piece,
                                size_t n, struct oa_text *out);
 enum oa_error oa_decoder_text(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
@@ -406,7 +408,8 @@ enum oa_error oa_vocabulary_write(oa_context *c, const struct oa_tokenizer *tok,
 
 /* marian_tokenizer.c: the bytes of a code such as ">>fr<<" at the beginning; 0: none. */
 size_t oa_marian_code_length(const char *text, size_t n);
-/* Its token. The first code that the vocabulary has not is logged; it is the unknown token. */
+/* The id of a code. A code that is not in the vocabulary is the unknown token, and the first such
+ * code is logged. */
 int32_t oa_marian_code_id(struct oa_tokenizer *tok, const char *code, size_t n);
 
 /* patches.c: "patch:P", of a tokenizer whose tokens are patches. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers.
  * All of a loaded file but vocabulary, merges and added tokens is written unchanged. */
+#include "base/json_write.h"
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
@@ -97,57 +98,40 @@ static json_t *whole_document(const struct oa_tokenizer *tok)
     return NULL;
 }
 
-static int add_to_text(const char *piece, size_t n, void *text)
+/* The text of a value, which is decref'd; NULL, with the failure recorded: no memory. */
+static char *dump_tokenizer_json(oa_context *c, json_t *value)
 {
-    oa_text_add(text, piece, n);
-    return 0;
+    char *text = value ? oa_json_dump(c, value, JSON_INDENT(2)) : NULL;
+    if (!value)
+        oa_fail(c, OA_NO_MEMORY, "out of memory for the JSON of a tokenizer");
+    json_decref(value);
+    return text;
 }
 
-/* tokenizer.json, as text. */
-static enum oa_error print_document(oa_context *c, const struct oa_tokenizer *tok,
-                                    struct oa_text *text)
+static enum oa_error write_tokenizer_json(oa_context *c, json_t *value, const char *path)
 {
-    json_t *root = whole_document(tok);
-    bool dumped = root && json_dump_callback(root, add_to_text, text, JSON_INDENT(2)) == 0;
-    json_decref(root);
-    return dumped ? oa_status(c)
-                  : oa_fail(c, OA_NO_MEMORY, "out of memory for the JSON of a tokenizer");
+    char *text = dump_tokenizer_json(c, value);
+    enum oa_error e = text ? oa_file_write(c, path, text, strlen(text)) : OA_NO_MEMORY;
+    oa_free(text);
+    return e;
 }
 
 enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok,
                                   struct oa_digest *out)
 {
-    struct oa_text text;
-    oa_text_init(&text, c);
-    enum oa_error error = print_document(c, tok, &text);
-    if (error == OA_OK)
-        *out = oa_digest_of(text.s, text.length);
-    oa_text_free(&text);
-    return error;
+    char *text = dump_tokenizer_json(c, whole_document(tok));
+    if (text)
+        *out = oa_digest_of(text, strlen(text));
+    oa_free(text);
+    return text ? OA_OK : OA_NO_MEMORY;
 }
 
 enum oa_error oa_vocabulary_write(oa_context *c, const struct oa_tokenizer *tok, const char *path)
 {
-    struct oa_text text;
-    oa_text_init(&text, c);
-    json_t *object = vocabulary_object(tok);
-    bool dumped = object && json_dump_callback(object, add_to_text, &text, JSON_INDENT(2)) == 0;
-    json_decref(object);
-    enum oa_error error =
-        dumped ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory for %s", path);
-    if (error == OA_OK)
-        error = oa_file_write(c, path, text.s, text.length);
-    oa_text_free(&text);
-    return error;
+    return write_tokenizer_json(c, vocabulary_object(tok), path);
 }
 
 enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path)
 {
-    struct oa_text text;
-    oa_text_init(&text, c);
-    enum oa_error error = print_document(c, tok, &text);
-    if (error == OA_OK)
-        error = oa_file_write(c, path, text.s, text.length);
-    oa_text_free(&text);
-    return error;
+    return write_tokenizer_json(c, whole_document(tok), path);
 }

@@ -54,8 +54,8 @@ static size_t find_paths(struct oa_unigram *u, const char *word, size_t n, int32
     return n;
 }
 
-/* A stretch that no piece has: as the reference, the piece that it is by chance, or its bytes, or
- * unknown. */
+/* A run of unknown characters: as in the reference, the piece with that text if there is one, else
+ * its bytes if all have tokens, else the unknown token. */
 static enum oa_error add_unknown(const struct oa_unigram *u, const char *text, size_t n,
                                  int32_t unknown, struct oa_ids *ids)
 {

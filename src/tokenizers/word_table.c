@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Growable arrays and the two hash tables of tokenizers: byte strings → number, pair of ids → two
- * values. Open addressing with linear probing, at most half full; nothing is ever taken out. */
+ * The two hash tables of tokenizers. Open addressing with linear probing, at most half full;
+ * nothing is ever removed. */
 #include "tokenizers/tokenizer_parts.h"
-
-bool oa_reserve(oa_context *c, void *array, size_t *capacity, size_t needed, size_t item_bytes)
-{
-    if (needed <= *capacity)
-        return true;
-    size_t wanted = *capacity * 2 > needed ? *capacity * 2 : needed;
-    if (wanted < 16)
-        wanted = 16;
-    void *old;
-    memcpy(&old, array, sizeof old); /* any kind of pointer */
-    void *grown = oa_grow(c, old, *capacity * item_bytes, wanted * item_bytes);
-    if (!grown)
-        return false;
-    memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
-    return true;
-}
 
 static uint64_t mix_hash(uint64_t x)
 {

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Growable arrays, and hash tables: byte string → index, pair of ids → two values. */
+ * Hash tables: byte string → number, pair of ids → two values. */
 #ifndef ORTHANT_WORD_TABLE_H
 #define ORTHANT_WORD_TABLE_H
 
 #include "base/base.h"
-
-/* Grows *array to at least `needed` items, doubling; false: no memory, recorded. */
-bool oa_reserve(oa_context *c, void *array, size_t *capacity, size_t needed, size_t item_bytes);
 
 /* Distinct byte strings, numbered 0, 1, 2 … in order of adding. */
 struct oa_words {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * WordPiece (Schuster and Nakajima, ICASSP 2012; as BERT has it): a word is its longest piece, then
- * the longest of what is left, which begins with "##" in the vocabulary, and so on. A word that
- * cannot be finished so is unknown as a whole. */
+ * the longest piece of the rest, which begins with "##" in the vocabulary, and so on. A word that
+ * cannot be cut so is unknown as a whole. */
 #include "tokenizers/tokenizer_parts.h"
 
 /* The longest piece at the beginning of the text, from a node on: its length, 0 for none. */
