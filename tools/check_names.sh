@@ -11,7 +11,7 @@ trap 'rm -f "$bad" "$names" "$library"' EXIT
 # "KIND NAME FILE": functions begin in the first column and are followed by a line "{"; names that macros make are not seen.
 # Sources that are alike on purpose: templates of kernels, included once for each precision and instruction set, and
 # cluster/alone.c, tokenizers/zstd_missing.c and serve/http_missing.c, which builds without MPI, libzstd or libmicrohttpd compile instead of cluster/mpi.c,
-# tokenizers/zstd_file.c and serve/http_server.c.
+# tokenizers/zstd_file.c and serve/http_server.c with its parts.
 find src include -name '*.[ch]' ! -path 'src/kernels/*.h' ! -path src/cluster/alone.c \
     ! -name zstd_missing.c ! -name http_missing.c | LC_ALL=C sort | xargs awk '
     FNR == 1 { head = "" }

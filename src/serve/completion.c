@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Completions under way: their choices go through the slots, and their text to the client. A
- * request for scores is one that wants no text. */
+ * Completions under way: their choices go through the slots, their text to the client. A request of
+ * /v1/score is a completion without text. */
 #include "serve/completion.h"
 
 #include <string.h>
@@ -121,7 +121,8 @@ enum oa_error oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *samp
     return oa_sampler_set(sampler, &how);
 }
 
-/* Samples among the tokens that may be written; the score is of the model's own distribution. */
+/* Samples among the tokens that may be written; the score is of the distribution over all tokens.
+ */
 enum oa_error oa_choice_sample(struct oa_choice *c, float *logits, struct oa_arena *scratch)
 {
     const struct oa_completion_request *r = &c->of->request;
@@ -169,7 +170,7 @@ bool oa_choice_take(struct oa_choice *c)
         oa_choice_fail(c);
         return true;
     }
-    if (!c->finish) { /* a part of the held text that cannot begin a stop text is settled */
+    if (!c->finish) { /* text that cannot begin a stop text is no longer held back */
         const struct oa_completion_request *r = &c->of->request;
         int found;
         size_t settled = oa_before_stop(c->held.s, c->held.length, r->stop, r->stops, &found);
@@ -208,7 +209,7 @@ static void begin_text(struct oa_choice *c)
     }
     oa_characters_end(&c->sink, &c->text);
     c->scores.counted = (struct oa_characters){ 0 };
-    c->scores.characters = oa_count_characters(c->text.s, c->text.length);
+    c->scores.characters = (long)oa_text_characters(c->text.s, c->text.length);
 }
 
 long oa_choice_reads(const struct oa_choice *c)
@@ -225,7 +226,7 @@ bool oa_choice_end_prompt(struct oa_choice *c)
     return c->finish != NULL;
 }
 
-/* The choices of a prompt. */
+/* Queues the choices of a prompt, or ends them if nothing is to be computed. */
 static void begin_prompt(struct oa_completion *of, int prompt)
 {
     const struct oa_completion_request *r = &of->request;
@@ -278,7 +279,7 @@ static void end_stream(struct oa_completion *of)
     oa_exchange_end(of->exchange);
 }
 
-/* Sends what is new; true: the answer is complete. */
+/* Sends new text of a stream, or the whole answer when it is complete; true: it is. */
 static bool deliver(struct oa_completion *of)
 {
     bool ended = of->failed || of->open == 0,

@@ -19,7 +19,7 @@ struct oa_completion_request {
     long tops; /* most likely tokens to report; −1: no log-probabilities */
     double temperature, top_p;
     bool echo, stream, include_usage;
-    bool scores; /* of /v1/score: numbers of the tokens alone */
+    bool scores; /* of /v1/score: log-probabilities without text */
     const char *stop[OA_MOST_STOPS];
     int stops;
 };
@@ -53,14 +53,14 @@ struct oa_choice {
     struct oa_text held;        /* may begin a stop text */
     struct oa_characters sink;  /* bytes of an incomplete character */
     struct oa_text text;        /* of the answer so far, UTF-8 */
-    size_t sent;                /* of it, of a stream */
+    size_t sent;                /* bytes of it, in a stream */
     struct oa_token_scores scores;
     size_t scores_sent;
     int32_t token;               /* the last one, not yet read */
-    struct oa_token_score score; /* of it, until it is among the scores */
+    struct oa_token_score score; /* of that token, until it is appended to scores */
     long made;
     const char *finish; /* "stop", "length"; NULL: under way */
-    bool finish_sent;   /* of a stream */
+    bool finish_sent;   /* in a stream */
 };
 
 struct oa_completion {
@@ -74,7 +74,7 @@ struct oa_completion {
     int begun, waiting;       /* prompts whose choices are under way; choices without a slot */
     size_t *windows;          /* of /v1/score: prompts of each input; else NULL */
     unsigned long long number;
-    double created; /* time of the day */
+    double created; /* seconds since 1970 */
     bool streaming, failed;
     json_t *failure; /* with `failed` */
     int status;
@@ -84,7 +84,8 @@ struct oa_completion {
 enum oa_error oa_completion_request_read(struct oa_server *s, const json_t *json,
                                          struct oa_completion_request *out);
 void oa_completion_request_free(struct oa_completion_request *r);
-/* The ids of the prompt of this number, at least one and as many as the context has. */
+/* The ids of a prompt: at least one, at most as many as the model's context. index: for messages.
+ */
 enum oa_error oa_prompt_read(struct oa_served_model *m, const json_t *value, int index,
                              struct oa_ids *out);
 
@@ -93,41 +94,43 @@ enum oa_error oa_prompt_read(struct oa_served_model *m, const json_t *value, int
 struct oa_completion *oa_completion_open(struct oa_server *s, struct oa_exchange *x, json_t *json,
                                          struct oa_completion_request *request);
 
-/* Tokens of the prompt that are read: all that the context has room for. */
+/* Tokens of the prompt that are read: at most as many as the context has. */
 long oa_choice_reads(const struct oa_choice *c);
-/* Called by the slots: the prompt was read. True: the choice has ended, as no token is wanted. */
+/* Called by the slots when the prompt was read. True: the choice has ended, as no token is wanted.
+ */
 bool oa_choice_end_prompt(struct oa_choice *c);
 /* Draws with this sampler from now on. */
 enum oa_error oa_choice_use_sampler(struct oa_choice *c, struct oa_sampler *sampler);
 /* Draws the next token and makes its score from logits [vocabulary], which are changed. On any
- * thread, of several choices at the same time: of the failure of one the others know nothing. */
+ * thread, for several choices at the same time; a failure of one does not affect the others. */
 enum oa_error oa_choice_sample(struct oa_choice *c, float *logits, struct oa_arena *scratch);
 /* The token that was drawn becomes text. True: the choice has ended. */
 bool oa_choice_take(struct oa_choice *c);
-/* With the failure in the context, which stays there; the choice is then in no slot. */
+/* Fails its completion with the failure in the context, which stays recorded. The caller takes the
+ * choice out of its slot. */
 void oa_choice_fail(struct oa_choice *c);
 
 /* ---- token_scores.c ---- */
-/* The score of a token; logits NULL: it has none. Not yet with its place in the text. */
+/* The score of a token; logits NULL: the first of a prompt. `offset` is set when it is appended. */
 enum oa_error oa_token_score_make(const struct oa_completion_request *r, int32_t id,
                                   const double *logits, struct oa_token_score *out);
-/* Adds it, which is then owned there, also after an error. */
+/* Appends a score and takes ownership of it, also on failure. */
 enum oa_error oa_token_scores_append(struct oa_choice *c, const struct oa_token_score *score);
-enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double *logits); /* both */
+/* Makes a score and appends it. */
+enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double *logits);
 /* Appends `count` scores, each with at most `tops`. */
 enum oa_error oa_token_scores_copy(oa_context *c, const struct oa_token_scores *from, size_t count,
                                    long tops, struct oa_token_scores *to);
 size_t oa_token_scores_bytes(const struct oa_token_scores *s);
 void oa_token_scores_free(struct oa_token_scores *s);
-/* Whether reading the prompt gives scores. Of several choices of a prompt the first has them made,
- * before the others get a slot, and these copy them. */
+/* Whether reading the prompt gives scores. Of several choices of a prompt the first computes them,
+ * before the others get a slot, and the others copy them. */
 bool oa_choice_scores_prompt(const struct oa_choice *c);
 enum oa_error oa_choice_begin_scores(struct oa_choice *c);
-long oa_count_characters(const char *utf8, size_t length);
 
 /* ---- completion_json.c ---- */
 json_t *oa_completion_json(const struct oa_completion *of);
-/* What is new since the last call; NULL: nothing. */
+/* Text and scores since the last call; NULL: none. */
 json_t *oa_choice_piece_json(struct oa_choice *c);
 json_t *oa_completion_usage_json(const struct oa_completion *of);
 json_t *oa_score_reply_json(const struct oa_completion *of); /* of /v1/score */

@@ -31,7 +31,7 @@ json_t *oa_token_json(const struct oa_served_model *m, int32_t id)
 
 /* ---- logprobs ---- */
 
-/* Tokens of the same text are one member, of the more likely one. */
+/* Tokens with the same text share a member, which has the larger log-probability. */
 static void add_top_json(const struct oa_served_model *m, int32_t id, double log_p, json_t *tops)
 {
     json_t *name = oa_token_json(m, id);
@@ -94,12 +94,13 @@ static void set_usage(const struct oa_completion *of, json_t *object)
                           "total_tokens", prompt + made));
 }
 
-/* What was not sent before. A stop text, and tokens after it, do not belong to the answer. */
+/* Text and tokens that were not sent before. A stop text and the tokens after it are left out. */
 static json_t *choice_json(struct oa_choice *c)
 {
     size_t from = c->sent;
     bool whole = c->finish && strcmp(c->finish, "length") == 0;
-    long end = whole ? c->scores.characters + 1 : oa_count_characters(c->text.s, c->text.length);
+    long end =
+        whole ? c->scores.characters + 1 : (long)oa_text_characters(c->text.s, c->text.length);
     json_t *scores = c->of->request.tops < 0 ? json_null()
                                              : scores_json(c, c->scores_sent, end, &c->scores_sent);
     c->sent = c->text.length;

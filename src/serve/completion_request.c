@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The body of POST /v1/completions, with OpenAI's names and defaults. Penalties, best_of,
- * logit_bias and suffix are accepted where they change nothing. */
+ * logit_bias and suffix are accepted with values that have no effect. */
 #include "serve/completion.h"
 
 #include "data/turns.h"
@@ -180,11 +180,7 @@ enum oa_error oa_completion_request_read(struct oa_server *s, const json_t *json
 {
     *out = (struct oa_completion_request){ 0 };
     OA_TRY(oa_request_check_names(s->context, json, MEMBERS));
-    OA_TRY(oa_request_model(s, json, &out->model));
-    if (!out->model->writable)
-        return oa_fail(s->context, OA_ARGUMENT,
-                       "%s was trained for the task \"%s\"; completions need a language model",
-                       out->model->name, out->model->options->data_task);
+    OA_TRY(oa_request_language_model(s, json, &out->model));
     OA_TRY(read_completion_options(out, json));
     OA_TRY(read_prompts(out, json_object_get(json, "prompt")));
     return read_length(out, json);

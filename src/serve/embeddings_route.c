@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * /v1/embeddings: the last hidden states of a text, pooled: their mean, the first or the last one.
- * Of encoders the text has the special tokens of its tokenizer around it. */
+ * Encoders read the text between the special tokens of the tokenizer. */
 #include "serve/request_inputs.h"
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/little_endian.h"
+#include "print/print.h"
 #include "tasks/tasks.h"
 
 #include <string.h>
@@ -51,8 +53,8 @@ static enum oa_error encode_embedded_source(struct oa_served_model *m, const cha
     const struct oa_input_text text = { json_string_value(value), json_string_length(value) };
     layout.refuse_long = true;
     enum oa_error e = oa_source_encode(m->tokenizer, &layout, name, &text, 1, &coded);
-    for (size_t i = 0; e == OA_OK && i < (size_t)coded.source.start[1]; i++)
-        e = oa_ids_add(out, coded.source.ids[i]);
+    if (e == OA_OK)
+        e = oa_ids_append(out, coded.source.ids, (size_t)coded.source.start[1]);
     oa_examples_close(&coded);
     return e;
 }
@@ -75,8 +77,8 @@ static enum oa_error encode_input(struct oa_served_model *m, size_t index, const
     enum oa_error e = oa_request_ids(m, name, value, &plain);
     if (e == OA_OK && json_is_string(value) && m->model->form.encoder)
         e = oa_tokenizer_add_specials(m->tokenizer, &plain, NULL, out, NULL);
-    for (size_t i = 0; e == OA_OK && out->count < plain.count; i++)
-        e = oa_ids_add(out, plain.id[i]);
+    else if (e == OA_OK)
+        e = oa_ids_append(out, plain.id, plain.count);
     oa_ids_free(&plain);
     OA_TRY(e);
     if (out->count == 0 || (long)out->count > most)
@@ -112,25 +114,20 @@ static enum oa_error pool_states(struct embedding_options *o, const struct oa_id
 /* float32, little-endian (RFC 4648). */
 static json_t *base64_json(oa_context *c, const double *x, long n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t bytes = (size_t)n * 4, at = 0;
-    unsigned char *raw = oa_alloc(c, bytes + 3);
-    char *text = oa_alloc(c, bytes / 3 * 4 + 8);
+    struct oa_text text;
+    unsigned char *raw = oa_alloc(c, (size_t)n * 4);
+    oa_text_init(&text, c);
     for (long i = 0; raw && i < n; i++) {
         float value = (float)x[i];
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        for (int k = 0; k < 4; k++)
-            raw[i * 4 + k] = (unsigned char)(bits >> 8 * k);
+        oa_put_little_endian(raw + i * 4, bits, 4);
     }
-    for (size_t i = 0; raw && text && i < bytes; i += 3) {
-        uint32_t group = (uint32_t)raw[i] << 16 | (uint32_t)raw[i + 1] << 8 | raw[i + 2];
-        for (int k = 0; k < 4; k++)
-            text[at++] = i + (size_t)k > bytes ? '=' : digits[group >> (18 - 6 * k) & 63];
-    }
-    json_t *value = json_stringn(text ? text : "", at);
+    if (raw)
+        oa_base64_text(&text, raw, (size_t)n * 4);
+    json_t *value = json_stringn(text.s ? text.s : "", text.length);
+    oa_text_free(&text);
     oa_free(raw);
-    oa_free(text);
     return value;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiled instead of http_server.c in a build without libmicrohttpd. */
+ * Compiled instead of the HTTP server in a build without libmicrohttpd. */
 #include "serve/http_server.h"
 
 enum oa_error oa_http_open(oa_context *c, const struct oa_http_settings *s, struct oa_http **out)
@@ -11,7 +11,7 @@ enum oa_error oa_http_open(oa_context *c, const struct oa_http_settings *s, stru
                    "libmicrohttpd-dev and build again");
 }
 
-/* Without a server that opens, none of these is called, but oa_http_close. */
+/* As oa_http_open fails, only oa_http_close is ever called. */
 void oa_http_close(struct oa_http *h)
 {
     (void)h;

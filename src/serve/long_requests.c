@@ -5,8 +5,8 @@
 #include "base/concurrent.h"
 #include "serve/server.h"
 
-/* Each that runs has the activations of a pass. Short ones, whose body has at most SHORT_BODY
- * bytes, have places of their own in each path, so that they never wait for long ones. */
+/* PLACES: most running jobs of a path, as each has the activations of a pass in memory. Short ones,
+ * whose body has at most SHORT_BODY bytes, are counted apart: they never wait for long ones. */
 enum { PLACES = 2, SHORT_BODY = 512 };
 
 struct oa_job {
@@ -21,7 +21,7 @@ struct oa_job {
 
 /* ---- turns ---- */
 
-/* Gives the turn to a job, or NULL: the loop, and waits until it comes back to `me`. */
+/* Gives the turn to a job (NULL: the loop), and waits until it is the turn of `me` again. */
 static void pass_turn(struct oa_jobs *k, struct oa_job *to, struct oa_job *me)
 {
     pthread_mutex_lock(&k->lock);
@@ -32,8 +32,7 @@ static void pass_turn(struct oa_jobs *k, struct oa_job *to, struct oa_job *me)
     pthread_mutex_unlock(&k->lock);
 }
 
-/* The failure of a job whose client has left ends it within its turn, at whose end it is cleared.
- */
+/* If the client has left, a failure is recorded, with which the job ends in its next turn. */
 static void end_turn(void *argument)
 {
     struct oa_jobs *k = argument;
@@ -65,7 +64,7 @@ static void *run_job(void *argument)
     return NULL;
 }
 
-/* Without a thread it is answered as a whole. */
+/* If no thread can be started, the loop answers the whole request. */
 static void start_job(struct oa_jobs *k, struct oa_job *j)
 {
     j->started = true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to src/serve: requests whose answer is one long computation, such as attention maps. A
  * job has a thread of its own, which takes turns with the loop: only one of them computes at a
- * time, so all that the loop may use a job may use too. Its turn ends at the next oa_pause, between
- * two layers or maps, and in a step of the loop every running job has one turn. Those that wait for
- * a place are of a path that has enough of their kind, short or long, under way.
+ * time, so a job may use all that the loop may use. Its turn ends at the next oa_pause, between two
+ * layers or maps, and in a step of the loop every running job has one turn. A job waits while its
+ * path has its number of running jobs, of short and of long ones.
  *
- * Between its turns other requests use the same models: a job has a tape of its own, and no results
- * of it are in scratch memory of a model. */
+ * Between its turns other requests use the same models: a job has a tape of its own, and none of
+ * its results are in scratch memory of a model. */
 #ifndef ORTHANT_SERVE_LONG_REQUESTS_H
 #define ORTHANT_SERVE_LONG_REQUESTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stored beginnings of prompts, those that were not used for longest leaving first. */
+ * Stored prefixes of prompts; the least recently used are removed first. */
 #include "serve/prefixes.h"
 
 #include "serve/completion.h"
@@ -11,7 +11,7 @@ struct oa_prefix {
     struct oa_served_model *model;
     struct oa_ids ids; /* of the tokens in the states */
     struct oa_decoding decoding;
-    bool scored;                   /* the members that follow are of use */
+    bool scored;                   /* the members that follow are set */
     long tops;                     /* most likely tokens that the scores have */
     struct oa_token_scores scores; /* [ids] */
     double *logits;                /* [vocabulary] of the next token */
@@ -30,6 +30,8 @@ static void free_prefix(struct oa_prefix *x)
 void oa_prefixes_open(oa_context *c, size_t most_bytes, struct oa_prefixes *out)
 {
     *out = (struct oa_prefixes){ .context = c, .most_bytes = most_bytes };
+    for (int i = 0; i < OA_RECENT_TEXTS; i++)
+        oa_ids_init(&out->recent[i].ids, c);
 }
 
 static void remove_prefix(struct oa_prefixes *p, struct oa_prefix **at)
@@ -60,16 +62,7 @@ static long common_tokens(const struct oa_ids *a, const struct oa_ids *b)
     return n;
 }
 
-static enum oa_error copy_prefix_ids(oa_context *c, const struct oa_ids *from, long count,
-                                     struct oa_ids *to)
-{
-    oa_ids_init(to, c);
-    for (long i = 0; i < count; i++)
-        OA_TRY(oa_ids_add(to, from->id[i]));
-    return OA_OK;
-}
-
-/* Also remembers the text. */
+/* Also adds the text to the recent ones. */
 static enum oa_error plan_storing(struct oa_prefixes *p, const struct oa_choice *c,
                                   struct oa_prefix_plan *plan)
 {
@@ -85,9 +78,9 @@ static enum oa_error plan_storing(struct oa_prefixes *p, const struct oa_choice 
     plan->shared = oa_min(most, common / OA_DECODING_CHUNK * OA_DECODING_CHUNK);
     struct oa_recent_text *recent = &p->recent[p->next];
     p->next = (p->next + 1) % OA_RECENT_TEXTS;
-    oa_ids_free(&recent->ids);
     recent->model = m;
-    return copy_prefix_ids(p->context, c->prompt, most, &recent->ids);
+    recent->ids.count = 0;
+    return oa_ids_append(&recent->ids, c->prompt->id, (size_t)most);
 }
 
 /* Whether the choice can go on from there. */
@@ -138,7 +131,8 @@ static enum oa_error fill_prefix(oa_context *c, const struct oa_choice *choice,
     const struct oa_completion_request *r = &choice->of->request;
     size_t row = (size_t)r->model->model->vocabulary * sizeof *logits;
     x->model = r->model;
-    OA_TRY(copy_prefix_ids(c, choice->prompt, from->tokens, &x->ids));
+    oa_ids_init(&x->ids, c);
+    OA_TRY(oa_ids_append(&x->ids, choice->prompt->id, (size_t)from->tokens));
     OA_TRY(oa_decoding_open(from->model, &x->decoding));
     OA_TRY(oa_decoding_copy(from, &x->decoding));
     x->bytes = oa_decoding_bytes(&x->decoding) + x->ids.capacity * sizeof *x->ids.id;
@@ -155,7 +149,9 @@ static enum oa_error fill_prefix(oa_context *c, const struct oa_choice *choice,
     return OA_OK;
 }
 
-/* Those that the new one can replace, and the last ones until there is room. */
+/* Removes the prefix that the new one replaces, and the least recently used ones until there is
+ * room.
+ */
 static void make_prefix_room(struct oa_prefixes *p, const struct oa_prefix *x)
 {
     for (struct oa_prefix **at = &p->stored; *at;) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Beginnings of prompts: the decoding states after their first chunks, with the scores of their
- * tokens, so that a text that begins like an earlier one is read from there on. Chunks end at the
- * same places in every text (OA_DECODING_CHUNK), so the rest has the bits that it has when all of
- * it is read.
+ * The prefix cache: decoding states after the first chunks of prompts, with the scores of their
+ * tokens, so that a prompt that begins like an earlier one is read from there on. Chunks end at the
+ * same places in every text (OA_DECODING_CHUNK), so the results are bit for bit those of reading
+ * all of it.
  *
  * A state is stored after the last whole chunk of a text, and after the last one that the text has
  * in common with a recent one: the examples before all questions, the question before all answers.
@@ -36,13 +36,13 @@ struct oa_prefix_plan {
 
 void oa_prefixes_open(oa_context *c, size_t most_bytes, struct oa_prefixes *out);
 void oa_prefixes_close(struct oa_prefixes *p);
-/* Copies the longest stored beginning of the choice's prompt, at least one token less than it
- * reads, to the decoding, which has no tokens, and its scores to the choice if that has them made.
- */
+/* Copies the longest stored prefix of the choice's prompt, at least one token shorter than what the
+ * choice reads, to the decoding, which must be empty, and its scores to the choice if it computes
+ * them. */
 enum oa_error oa_prefixes_start(struct oa_prefixes *p, struct oa_choice *c, struct oa_decoding *to,
                                 struct oa_prefix_plan *plan);
-/* After a chunk: stores the state if that is the plan. logits [vocabulary] of the next token, where
- * the choice has scores made, of which it has those of the tokens read. */
+/* After a chunk: stores the state if the plan has this length. logits [vocabulary]: of the next
+ * token, used if the choice computes scores, of which it must have those of the tokens read. */
 enum oa_error oa_prefixes_offer(struct oa_prefixes *p, struct oa_choice *c,
                                 const struct oa_decoding *from, const struct oa_prefix_plan *plan,
                                 const double *logits);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Members of the object that a request is. What is not understood is refused: a misspelt option
- * that is ignored spoils a measurement. */
+ * Members of the object of a request. Unknown ones are refused: ignoring a misspelt option would
+ * spoil a measurement. */
 #include "serve/server.h"
 
 #include "base/json_write.h"
@@ -35,14 +35,11 @@ static bool is_among(const char *names, const char *name)
 
 enum oa_error oa_request_check_names(oa_context *c, const json_t *request, const char *names)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach(
-        (json_t *)(uintptr_t)request, name,
-        value) if (!is_among(names,
-                             name)) return oa_fail(c, OA_ARGUMENT,
-                                                   "unexpected member \"%.60s\"; expected are: %s",
-                                                   name, names);
+    json_t *object = (json_t *)(uintptr_t)request; /* jansson's iterators are not const */
+    for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at))
+        if (!is_among(names, json_object_iter_key(at)))
+            return oa_fail(c, OA_ARGUMENT, "unexpected member \"%.60s\"; expected are: %s",
+                           json_object_iter_key(at), names);
     return OA_OK;
 }
 
@@ -65,6 +62,17 @@ enum oa_error oa_request_model(struct oa_server *s, const json_t *request,
     return oa_fail(s->context, OA_ARGUMENT,
                    "there is no model \"%.80s\"; /v1/models lists them, the first is \"%s\"", name,
                    s->model[0].name);
+}
+
+enum oa_error oa_request_language_model(struct oa_server *s, const json_t *request,
+                                        struct oa_served_model **out)
+{
+    OA_TRY(oa_request_model(s, request, out));
+    if ((*out)->writable)
+        return OA_OK;
+    return oa_fail(s->context, OA_ARGUMENT,
+                   "%s was trained for the task \"%s\"; this path needs a language model",
+                   (*out)->name, (*out)->options->data_task);
 }
 
 static const json_t *given_member(const json_t *request, const char *name)
@@ -148,10 +156,8 @@ static enum oa_error refuse_id(struct oa_served_model *m, const char *name, size
 static enum oa_error read_id_list(struct oa_served_model *m, const char *name, const json_t *list,
                                   struct oa_ids *out)
 {
-    size_t i;
-    json_t *value;
-    json_array_foreach(list, i, value)
-    {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *value = json_array_get(list, i);
         json_int_t id = json_integer_value(value);
         if (!json_is_integer(value) || id < 0 || id >= m->model->vocabulary)
             return refuse_id(m, name, i, value);

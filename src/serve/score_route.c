@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * /v1/score: log-likelihoods of texts, as completions that want no text. A text longer than the
- * context is scored in windows side by side, as in evaluation: each is a prompt with the token
- * after it. */
+ * /v1/score: log-likelihoods of texts, as completions without text. A text longer than the context
+ * is scored in adjacent windows, as in evaluation: each is a prompt with the token after it. */
 #include "serve/completion.h"
 
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "serve/request_inputs.h"
-
-static enum oa_error check_score_request(struct oa_server *s, const json_t *json,
-                                         struct oa_served_model **m)
-{
-    OA_TRY(oa_request_check_names(s->context, json, "model input"));
-    OA_TRY(oa_request_model(s, json, m));
-    if (!(*m)->writable)
-        return oa_fail(s->context, OA_ARGUMENT,
-                       "%s was trained for the task \"%s\"; scores need a language model",
-                       (*m)->name, (*m)->options->data_task);
-    return oa_inputs_check(s->context, json);
-}
 
 /* Adds the windows of a text to the prompts. */
 static enum oa_error add_windows(struct oa_completion_request *r, const struct oa_ids *ids,
@@ -35,8 +22,7 @@ static enum oa_error add_windows(struct oa_completion_request *r, const struct o
     for (long first = 0; first == 0 || first + 1 < count; first += context) {
         struct oa_ids *window = &prompt[r->prompts++];
         oa_ids_init(window, c);
-        for (long i = first; i < oa_min(count, first + context + 1); i++)
-            OA_TRY(oa_ids_add(window, ids->id[i]));
+        OA_TRY(oa_ids_append(window, ids->id + first, (size_t)oa_min(count - first, context + 1)));
     }
     return OA_OK;
 }
@@ -63,7 +49,9 @@ static enum oa_error read_score_request(struct oa_server *s, const json_t *json,
 {
     *r = (struct oa_completion_request){ .n = 1, .tops = -1, .scores = true };
     *windows = NULL;
-    OA_TRY(check_score_request(s, json, &r->model));
+    OA_TRY(oa_request_check_names(s->context, json, "model input"));
+    OA_TRY(oa_request_language_model(s, json, &r->model));
+    OA_TRY(oa_inputs_check(s->context, json));
     *windows = oa_alloc(s->context, oa_inputs_count(json) * sizeof **windows);
     if (!*windows)
         return OA_NO_MEMORY;

@@ -6,9 +6,9 @@
  *     routes.c       from a path to the function that answers it
  *     completion_request.c → completion.c → slots.c → completion_json.c
  *
- * One thread computes at a time: that which calls oa_serve_models, or that of a job whose turn it
- * is (long_requests.h). A sequence has the bits that it has
- * alone, whatever is computed at the same time. docs/serve.md is for users. */
+ * One thread computes at a time: the one that calls oa_serve_models, or that of a job whose turn it
+ * is (long_requests.h). What else is computed at the same time does not change the bits of an
+ * answer. docs/serve.md is for users. */
 #ifndef ORTHANT_SERVE_H
 #define ORTHANT_SERVE_H
 
@@ -17,7 +17,7 @@
 #include "model/model.h"
 
 struct oa_served_model { /* all borrowed */
-    const char *name;    /* that requests have */
+    const char *name;    /* by which requests select it */
     const struct oa_options *options;
     struct oa_tokenizer *tokenizer;
     struct oa_model *model;
@@ -26,7 +26,7 @@ struct oa_served_model { /* all borrowed */
     /* made by oa_serve_models */
     oa_tape steps;                /* of passes over chunks and over several sequences */
     struct oa_writable *writable; /* NULL: it writes no text token by token */
-    int32_t end;                  /* that answers have at their end; −1: none */
+    int32_t end;                  /* the token that ends an answer; −1: none */
     double *row;                  /* [vocabulary] scratch */
     bool decodes;                 /* token by token */
     struct oa_decoding_memory most;
@@ -43,8 +43,8 @@ struct oa_serve_settings {
 };
 
 /* Serves until a stop is requested, answers what was accepted until then, and returns
- * OA_INTERRUPTED. ready: called with the address when clients can connect. Before that a message
- * has the memory that sequences can take. */
+ * OA_INTERRUPTED. ready: called with the address when clients can connect. Before that the
+ * memory that sequences can take is logged. */
 enum oa_error oa_serve_models(oa_context *c, struct oa_served_model *model, int models,
                               const struct oa_serve_settings *s,
                               void (*ready)(void *argument, const char *address), void *argument);

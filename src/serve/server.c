@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop. A stop is deferred: what was accepted is answered first. */
+ * The loop. On a stop request, everything that was accepted is answered first. */
 #include "serve/server.h"
 
 #include "data/turns.h"
@@ -79,8 +79,8 @@ static enum oa_error open_server(struct oa_server *s, const struct oa_serve_sett
     return oa_http_open(s->context, &http, &s->http);
 }
 
-/* States double as they grow: with this, blocks that they leave go back to the system and not to
- * the heap, which would grow to the size of the states. */
+/* The buffers of states double as they grow. This returns the old ones to the system; the heap
+ * would otherwise grow to the size of all of them. */
 static void return_large_blocks(void)
 {
 #ifdef __GLIBC__
@@ -129,7 +129,7 @@ static void serve_until_stopped(struct oa_server *s)
     }
 }
 
-/* Computes what was accepted, and lets clients take it. */
+/* Computes the answers of accepted requests, and lets clients take them. */
 static void finish_requests(struct oa_server *s)
 {
     bool busy = true;

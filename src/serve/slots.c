@@ -103,8 +103,8 @@ static bool is_reading(const struct oa_slot *slot)
     return slot->choice && slot->read < oa_choice_reads(slot->choice);
 }
 
-/* Whether reading its prompt is for this choice alone: another of its request may read at the same
- * time. Longer prompts may go on from what that one stores. */
+/* Whether nothing is gained by waiting until another choice of the request has read the prompt: the
+ * prompt is too short for a stored prefix, and no scores are copied from that choice. */
 static bool reads_for_itself(const struct oa_choice *c)
 {
     const struct oa_completion_request *r = &c->of->request;
@@ -112,7 +112,8 @@ static bool reads_for_itself(const struct oa_choice *c)
            (oa_choice_scores_prompt(c) || !r->echo || r->tops < 0);
 }
 
-/* Sequences of its request that have a slot; -1: it waits, as one of them reads its prompt. */
+/* Number of sequences of its request that have a slot; -1: one of them reads its prompt, and this
+ * one waits for it. */
 static int running_with(const struct oa_slots *s, const struct oa_choice *c)
 {
     int running = 0;
@@ -125,8 +126,8 @@ static int running_with(const struct oa_slots *s, const struct oa_choice *c)
     return reading && !reads_for_itself(c) ? -1 : running;
 }
 
-/* Of the request that has the fewest slots, the oldest on a tie: one that asks for much does not
- * keep out those that ask for little. NULL: none can begin. */
+/* The oldest of the request that has the fewest slots, so that a request with many sequences does
+ * not keep out small ones. NULL: none can begin. */
 static struct oa_choice *next_waiting(const struct oa_slots *s)
 {
     struct oa_choice *best = NULL;
@@ -171,7 +172,7 @@ static void draw_row(void *argument, long i, const struct oa_worker *w)
     d->code[i] = oa_choice_sample(d->slot[i]->choice, d->logits + i * d->vocabulary, w->scratch);
 }
 
-/* The next tokens of sequences of a model: numbers on all threads, texts one after the other. */
+/* Draws the next token of each sequence: sampling on all threads, text one after the other. */
 static void give_slot_logits(struct oa_slots *s, struct oa_slot *const *slot, int rows)
 {
     enum oa_error code[OA_MOST_SEQUENCES];
@@ -187,7 +188,7 @@ static void give_slot_logits(struct oa_slots *s, struct oa_slot *const *slot, in
     }
 }
 
-/* What a step that failed left in the caches is not used again. */
+/* After a failed step the caches may be incomplete: the next sequence opens new ones. */
 static void fail_slot(struct oa_slot *slot)
 {
     oa_choice_fail(slot->choice);
@@ -219,7 +220,7 @@ static void read_row(void *argument, long position, const double *logits)
         r->logits[i] = (float)logits[i];
 }
 
-/* n tokens; logits: of the next one, or NULL. */
+/* Reads n tokens; logits: of the next one, or NULL. */
 static enum oa_error read_tokens(struct oa_slots *s, struct oa_slot *slot, long n, float *logits)
 {
     struct oa_choice *c = slot->choice;
@@ -241,7 +242,7 @@ static enum oa_error read_tokens(struct oa_slots *s, struct oa_slot *slot, long 
                : oa_status(s->context);
 }
 
-/* A chunk; returns the number of its tokens. */
+/* Reads a chunk; returns the number of its tokens. */
 static long read_prompt(struct oa_slots *s, struct oa_slot *slot)
 {
     struct oa_choice *c = slot->choice;
@@ -258,8 +259,9 @@ static long read_prompt(struct oa_slots *s, struct oa_slot *slot)
     return n;
 }
 
-/* The slot whose turn it is to read its prompt, of those that do not wait for the next pass; NULL:
- * none. */
+/* The next slot in turn that has to read its prompt and is not in the next pass already; NULL:
+ * none.
+ */
 static struct oa_slot *next_reading(struct oa_slots *s)
 {
     for (int i = 0; i < s->count; i++) {
@@ -303,7 +305,7 @@ static void score_next(void *argument, long position, const double *logits)
         (void)oa_token_scores_add(c, c->prompt->id[position + 1], logits);
 }
 
-/* The last part of its prompt, or the token that was drawn. logits: room for those of the next
+/* Adds the last part of its prompt, or the token that was drawn. logits: room for those of the next
  * token. */
 static void add_to_pass(struct slots_pass *p, struct oa_slot *slot, float *logits)
 {
@@ -321,7 +323,7 @@ static void add_to_pass(struct slots_pass *p, struct oa_slot *slot, float *logit
     p->slot[p->pieces++] = slot;
 }
 
-/* Prompts that were read end, and all that have logits get a token. */
+/* Ends the prompts that were read, and draws a token for each sequence that has logits. */
 static void take_pass(struct oa_slots *s, const struct slots_pass *p)
 {
     struct oa_slot *row[OA_MOST_SEQUENCES];
@@ -340,7 +342,8 @@ static void take_pass(struct oa_slots *s, const struct slots_pass *p)
         give_slot_logits(s, row, rows);
 }
 
-/* A token of every sequence of a model that has read its prompt, or reads the rest of it now. */
+/* A pass over the sequences of a model that have read their prompt, or read its rest in this pass.
+ * False: there are none. */
 static bool step_model(struct oa_slots *s, struct oa_served_model *m)
 {
     struct slots_pass p = { .pieces = 0 };

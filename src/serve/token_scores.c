@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Log-probabilities of tokens. That of a token and those of the most likely ones are made from one
- * sum: the token is the most likely one exactly where its number is the largest. */
+ * Log-probabilities of tokens. That of a token and those of the most likely ones use one
+ * normalising sum, so they are comparable to the last bit. */
 #include "serve/completion.h"
+
+#include "base/reserve.h"
 
 #include <math.h>
 #include <string.h>
-
-long oa_count_characters(const char *utf8, size_t length)
-{
-    long count = 0;
-    for (size_t i = 0; i < length; i++)
-        count += ((unsigned char)utf8[i] & 0xc0) != 0x80;
-    return count;
-}
 
 void oa_token_scores_free(struct oa_token_scores *s)
 {
@@ -55,20 +49,6 @@ static enum oa_error set_log_p(const struct oa_completion_request *r, const doub
     return OA_OK;
 }
 
-static struct oa_token_score *new_score(oa_context *c, struct oa_token_scores *s)
-{
-    if (s->count == s->room) {
-        size_t room = 2 * s->room + 16;
-        struct oa_token_score *token =
-            oa_grow(c, s->token, s->room * sizeof *token, room * sizeof *token);
-        if (!token)
-            return NULL;
-        s->token = token;
-        s->room = room;
-    }
-    return &s->token[s->count];
-}
-
 enum oa_error oa_token_score_make(const struct oa_completion_request *r, int32_t id,
                                   const double *logits, struct oa_token_score *out)
 {
@@ -81,22 +61,20 @@ enum oa_error oa_token_scores_append(struct oa_choice *c, const struct oa_token_
     const struct oa_completion_request *r = &c->of->request;
     oa_context *context = r->model->model->context;
     struct oa_token_scores *s = &c->scores;
-    struct oa_token_score *t = new_score(context, s);
     struct oa_text text;
     size_t length;
-    if (!t) {
+    if (!oa_reserve(context, &s->token, &s->room, s->count + 1, sizeof *s->token)) {
         oa_free(score->top);
         return OA_NO_MEMORY;
     }
-    *t = *score;
-    t->offset = s->characters;
-    s->count++;
+    s->token[s->count] = *score;
+    s->token[s->count++].offset = s->characters;
     if (r->scores)
         return OA_OK;
     const char *bytes = oa_tokenizer_bytes(r->model->tokenizer, score->id, &length);
     oa_text_init(&text, context);
     oa_characters_add(&s->counted, bytes, length, &text);
-    s->characters += oa_count_characters(text.s, text.length);
+    s->characters += (long)oa_text_characters(text.s, text.length);
     oa_text_free(&text);
     return oa_status(context);
 }
@@ -111,10 +89,10 @@ enum oa_error oa_token_scores_add(struct oa_choice *c, int32_t id, const double 
 enum oa_error oa_token_scores_copy(oa_context *c, const struct oa_token_scores *from, size_t count,
                                    long tops, struct oa_token_scores *to)
 {
+    if (!oa_reserve(c, &to->token, &to->room, to->count + count, sizeof *to->token))
+        return OA_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        struct oa_token_score *t = new_score(c, to);
-        if (!t)
-            return OA_NO_MEMORY;
+        struct oa_token_score *t = &to->token[to->count];
         *t = from->token[i];
         t->tops = (int)oa_min(t->tops, oa_max(tops, 0));
         t->top = t->tops ? oa_alloc(c, (size_t)t->tops * sizeof *t->top) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * /v1/translate: what an encoder with a decoder writes for texts, by beam search, as `translate`.
- * Texts are translated one by one. */
+ * /v1/translate: the outputs of an encoder-decoder for texts, by beam search, as `translate`. Texts
+ * are translated one by one. */
 #include "serve/request_inputs.h"
 
 #include "base/json_read.h"
