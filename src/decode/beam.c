@@ -138,7 +138,7 @@ static enum oa_error collect_candidates(struct beam_search *s, const struct beam
     *count = 0;
     for (int k = 0; k < x->count; k++)
         if (!collect_row(s, &x->open[k], k, count))
-            return oa_fail(s->c, OA_DIVERGED, "the model's log-odds after %d tokens are not finite",
+            return oa_fail(s->c, OA_DIVERGED, "the model's logits after %d tokens are not finite",
                            s->length);
     return OA_OK;
 }
@@ -148,7 +148,7 @@ static int32_t *sequence_at(const struct beam_source *x, int32_t *ids, int k)
     return ids + (size_t)k * ((size_t)x->longest + 1);
 }
 
-/* Continuation i of the next step. */
+/* Writes candidate k as sequence i of the next step. */
 static int32_t *continue_sequence(struct beam_search *s, const struct beam_source *x,
                                   const struct beam_candidate *k, int i)
 {
@@ -158,14 +158,7 @@ static int32_t *continue_sequence(struct beam_search *s, const struct beam_sourc
     return to;
 }
 
-static void keep_open(struct beam_search *s, struct beam_source *x, const struct beam_candidate *k,
-                      struct beam_open *open, int *count)
-{
-    continue_sequence(s, x, k, *count);
-    open[(*count)++] = (struct beam_open){ k->score, x->open[k->parent].row };
-}
-
-/* Nothing stays open. */
+/* Finishes the best candidates: no sequence stays open. */
 static enum oa_error finish_at_limit(struct beam_search *s, struct beam_source *x, int count)
 {
     for (int i = 0; i < count && i < s->how->width; i++) {
@@ -178,8 +171,8 @@ static enum oa_error finish_at_limit(struct beam_search *s, struct beam_source *
     return OA_OK;
 }
 
-/* Extends the open sequences of a source by one token. At the greatest length, if no sequence has
- * finished, they are finished without the end token (cut). */
+/* Extends the open sequences of a source by one token. At the greatest length they are finished
+ * without the end token (cut) if no sequence has finished. */
 static enum oa_error advance_source(struct beam_search *s, struct beam_source *x,
                                     struct beam_open *open)
 {
@@ -192,8 +185,10 @@ static enum oa_error advance_source(struct beam_search *s, struct beam_source *x
         const struct beam_candidate *k = &s->candidate[i];
         const int32_t *ids = sequence_at(x, x->ids, k->parent);
         if (k->id != s->how->end) {
-            if (!full)
-                keep_open(s, x, k, open, &kept);
+            if (full)
+                continue;
+            continue_sequence(s, x, k, kept);
+            open[kept++] = (struct beam_open){ k->score, x->open[k->parent].row };
         } else if (i < width || full) {
             OA_TRY(finish_hypothesis(s, x, ids, s->length, k->score, false));
         }

@@ -5,8 +5,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* RFC 3629: a character of n bytes has n - 1 behind the first from 80 to BF; E0, ED, F0 and F4
- * narrow the second. */
+/* RFC 3629: a character of n bytes has n - 1 continuation bytes, 80 to BF; after E0, ED, F0 and F4
+ * the range of the first one is smaller. */
 enum { WHOLE, LAST, TWO, THREE, AFTER_E0, AFTER_ED, AFTER_F0, AFTER_F4 };
 static const struct {
     uint8_t low, high, next;

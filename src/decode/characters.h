@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-/* Decoder states: what is missing of the current character. */
+/* Decoder states: which bytes of the current character are missing. */
 enum { OA_CHARACTER_WHOLE, OA_CHARACTER_STATES = 8 };
 /* The state after one more byte; *valid becomes false if the byte is invalid there, and it then
  * starts a new character. */

@@ -18,7 +18,7 @@ enum oa_error oa_sampler_open(oa_context *c, const struct oa_sampling *how, long
 void oa_sampler_close(struct oa_sampler *s);
 enum oa_error oa_sampler_set(struct oa_sampler *s, const struct oa_sampling *how);
 void oa_sampler_seed(struct oa_sampler *s, uint64_t seed); /* another stream */
-/* Draw number `index` from the distribution that the logits [vocabulary] mean; −∞ is never drawn.
+/* Draw number `index` from the distribution of the logits [vocabulary]; −∞ is never drawn.
  * The token is a function of (seed, index, logits) alone. Nothing allocates. OA_DIVERGED when a
  * logit is NaN or +∞, or all are −∞. */
 enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t index, int32_t *token);

@@ -4,7 +4,7 @@
  * Holtzman et al. 2020, arXiv 1904.09751), then renormalised. Ties are ordered by id.
  *
  * Weights exp((logit − best) / temperature) are floats, made by the vectors of the kernels, and
- * their sums are in double. Only tokens that a cut can leave are sorted. */
+ * their sums are in double. Only tokens that can remain after top_k and top_p are sorted. */
 #include "decode/decode.h"
 
 #include "kernels/kernels.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK = 256, LANES = 16 }; /* tokens whose weights are added up; numbers side by side */
+enum { BLOCK = 256, LANES = 16 }; /* tokens per partial sum; elements of a vector */
 
 struct sampling_candidate {
     float logit;
@@ -27,7 +27,7 @@ struct oa_sampler {
     void (*exponentials)(long rows, long cols, double scale, const int32_t *low,
                          const int32_t *high, const void *lse, void *s, long lds);
     float *weight;                        /* [vocabulary] */
-    struct sampling_candidate *candidate; /* [vocabulary]; NULL: it has never cut */
+    struct sampling_candidate *candidate; /* [vocabulary]; NULL: not needed so far */
 };
 
 static bool cuts_candidates(const struct oa_sampling *how)
@@ -101,14 +101,6 @@ static float find_best_logit(const float *logits, long count)
     return any ? -INFINITY : top;
 }
 
-static int32_t first_token_with(const float *logits, float value)
-{
-    int32_t token = 0;
-    while (logits[token] != value)
-        token++;
-    return token;
-}
-
 /* exp((logit − best) / temperature) of all tokens. */
 static void make_weights(struct oa_sampler *s, const float *logits, float best)
 {
@@ -146,8 +138,8 @@ static double add_all_weights(const struct oa_sampler *s)
     return sum;
 }
 
-/* The token in whose part of the sum of all weights `rest` is; with rounding beyond them the last
- * one that has a weight. */
+/* The token at `rest` in the cumulative sum of weights; the last one with a weight where rounding
+ * has moved `rest` past the end. */
 static int32_t draw_of_all(const struct oa_sampler *s, double rest)
 {
     for (long i = 0; i < s->vocabulary; i += BLOCK) {
@@ -170,7 +162,7 @@ static int32_t draw_of_all(const struct oa_sampler *s, double rest)
     return (int32_t)last;
 }
 
-/* ---- cuts ---- */
+/* ---- top_k and top_p ---- */
 
 /* By decreasing logit, then by id. */
 static int compare_candidates(const void *a, const void *b)
@@ -225,16 +217,8 @@ static void select_candidates(struct sampling_candidate *c, long count, long mos
     }
 }
 
-/* The candidates that top_k leaves. */
-static long take_best(struct oa_sampler *s, const float *logits)
-{
-    long count = list_candidates(s, logits, -INFINITY);
-    select_candidates(s->candidate, count, s->how.top_k);
-    return oa_min(count, s->how.top_k);
-}
-
-/* All candidates that top_p may leave: those within a distance of the best logit, which grows until
- * they have their share of the sum of all weights. */
+/* All candidates that can remain after top_p: those within a distance of the best logit, which
+ * grows until they have the share top_p of the sum of all weights. */
 static long take_likely(struct oa_sampler *s, const float *logits, double best, double all)
 {
     for (double distance = 4;; distance *= 2) {
@@ -261,13 +245,19 @@ static long cut_nucleus(const struct oa_sampler *s, long count, double *sum)
     return count;
 }
 
-/* uniform: in [0, 1). */
+/* Draws among the tokens that remain after top_k and top_p. uniform: in [0, 1). */
 static int32_t draw_of_some(struct oa_sampler *s, const float *logits, double best, double uniform)
 {
-    double sum = s->how.top_k > 0 ? 0 : add_all_weights(s);
-    long count = s->how.top_k > 0 ? take_best(s, logits) : take_likely(s, logits, best, sum);
+    const long top_k = s->how.top_k;
+    double sum = top_k > 0 ? 0 : add_all_weights(s);
+    long count =
+        top_k > 0 ? list_candidates(s, logits, -INFINITY) : take_likely(s, logits, best, sum);
+    if (top_k > 0) {
+        select_candidates(s->candidate, count, top_k);
+        count = oa_min(count, top_k);
+    }
     qsort(s->candidate, (size_t)count, sizeof *s->candidate, compare_candidates);
-    if (s->how.top_k > 0)
+    if (top_k > 0)
         sum = add_candidates(s, count);
     if (s->how.top_p < 1)
         count = cut_nucleus(s, count, &sum);
@@ -284,11 +274,11 @@ enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t inde
 {
     float best = find_best_logit(logits, s->vocabulary);
     if (best == -INFINITY)
-        return oa_fail(s->context, OA_DIVERGED,
-                       "the model's log-odds for token %llu are not finite",
+        return oa_fail(s->context, OA_DIVERGED, "the model's logits for token %llu are not finite",
                        (unsigned long long)index);
     if (s->how.temperature == 0) {
-        *token = first_token_with(logits, best);
+        for (*token = 0; logits[*token] != best; ++*token)
+            ;
         return OA_OK;
     }
     make_weights(s, logits, best);

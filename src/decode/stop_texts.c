@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stop texts. Text arrives in pieces, so a possible beginning of a stop text is deferred. */
+ * Stop texts. Text arrives in pieces, so a suffix that may begin a stop text is not passed on yet.
+ */
 #include "decode/decode.h"
 
 #include <string.h>
 
 /* The length of the longest suffix of the text that is a proper prefix of `stop`. */
-static size_t begun(const char *text, size_t length, const char *stop)
+static size_t partial_stop(const char *text, size_t length, const char *stop)
 {
     size_t n = strlen(stop) - 1;
     for (n = n < length ? n : length; n > 0; n--)
@@ -21,8 +22,8 @@ size_t oa_before_stop(const char *text, size_t length, const char *const *stop, 
     *found = -1;
     for (int i = 0; i < stops; i++) {
         const char *at = length ? memmem(text, length, stop[i], strlen(stop[i])) : NULL;
-        size_t held = length - begun(text, length, stop[i]);
-        settled = held < settled ? held : settled;
+        size_t certain = length - partial_stop(text, length, stop[i]);
+        settled = certain < settled ? certain : settled;
         if (at && (*found < 0 || (size_t)(at - text) < first)) {
             first = (size_t)(at - text);
             *found = i;

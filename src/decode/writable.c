@@ -8,21 +8,17 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    STATE = 0x0f,
-    BROKEN = 0x40,
-    NEVER = 0x80
-}; /* BROKEN: the bytes would be no beginning of a text */
-
-enum { LANES = 16 }; /* tokens that vectors take at a time */
+/* Bits of a move: the next state; BROKEN: invalid UTF-8 after this state; NEVER: after any. */
+enum { STATE = 0x0f, BROKEN = 0x40, NEVER = 0x80 };
+enum { LANES = 16 }; /* elements of a vector */
 
 struct oa_writable {
     long vocabulary;
     uint8_t *move; /* [OA_CHARACTER_STATES][vocabulary] */
 };
 
-/* Whether encoding the token's own spelling as plain text gives the token, so that targets can
- * contain it. */
+/* Whether encoding the token's text as plain text gives the token, so that targets can contain it.
+ */
 static bool plain_text_has(oa_context *c, struct oa_tokenizer *tok, int32_t id)
 {
     struct oa_ids ids;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The maps that depend on nothing but places: those of the mechanism `pattern`, by its own oracle,
- * and the uniform average. */
+ * The maps that depend on positions only: those of the mechanism `pattern`, by its reference
+ * implementation, and the uniform average. */
 #include "attention/layer/single_layer.h"
 #include "inspect/inspect.h"
 
@@ -62,7 +62,7 @@ static bool is_valid_here(const struct fixing *f, const char *attention)
     return !clash;
 }
 
-static enum oa_error try(const struct fixing *f, const char *attention)
+static enum oa_error try_fixed_map(const struct fixing *f, const char *attention)
 {
     OA_TRY(make_fixed_map(f, attention));
     f->visit(f->argument, attention, f->map);
@@ -77,13 +77,13 @@ static enum oa_error each_edge(const struct fixing *f, const struct oa_mechanism
     snprintf(name, sizeof name, "%s(%s)", pattern->name, kind);
     if (!is_valid_here(f, name))
         return oa_status(f->c);
-    OA_TRY(try(f, name));
+    OA_TRY(try_fixed_map(f, name));
     next_word(&edges, edge, sizeof edge); /* the default */
     bool empty = has_empty_row(f);
     while (empty && next_word(&edges, edge, sizeof edge)) {
         snprintf(name, sizeof name, "%s(%s, %s=%s)", pattern->name, kind, pattern->arguments[1].key,
                  edge);
-        OA_TRY(try(f, name));
+        OA_TRY(try_fixed_map(f, name));
     }
     return OA_OK;
 }

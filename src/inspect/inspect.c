@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model runs forward and every attention layer is watched: what entered it goes to the oracles.
- */
+ * Runs a model forward, records the input of every attention layer, and computes its maps by the
+ * oracles. */
 #include "inspect/inspect.h"
 
 #include <math.h>
 
-/* Products beyond which values that every row makes for itself are not made again. */
+/* Most products for recomputing values that each row has of its own. */
 #define OWN_VALUES_LIMIT 4e8
 
 struct watching {
@@ -13,7 +13,7 @@ struct watching {
     struct oa_model *model;
 };
 
-/* ---- what enters a layer ---- */
+/* ---- recording the input of a layer ---- */
 
 static double *read_rows(struct watching *w, const oa_tensor *x)
 {
@@ -60,7 +60,7 @@ static void watch_layer_input(void *argument, const struct oa_stack *s, const st
                                 .interleaved = in->rotary.interleaved };
 }
 
-/* ---- maps and their numbers ---- */
+/* ---- maps and their facts ---- */
 
 const struct oa_group *oa_view_group(const struct oa_layer_view *v, long head)
 {
@@ -95,7 +95,7 @@ static bool of_shape(const struct oa_layer_view *v, const struct oa_fixed_shape 
            v->layer->shape.causal == s->causal && v->layer->shape.cross == s->cross;
 }
 
-/* A fixed map against all heads of its shape. */
+/* Compares a fixed map with all heads of its shape. */
 static void compare_head_with_fixed(void *argument, const char *attention, const double *fixed)
 {
     const struct comparing *k = argument;
@@ -116,7 +116,7 @@ static void compare_head_with_fixed(void *argument, const char *attention, const
     }
 }
 
-/* Shapes that an earlier layer had are done. */
+/* Each shape once, with all layers that have it. */
 static enum oa_error compare_heads_with_fixed(struct oa_inspection *what)
 {
     for (int i = 0; i < what->layers; i++) {
@@ -133,9 +133,9 @@ static enum oa_error compare_heads_with_fixed(struct oa_inspection *what)
     return OA_OK;
 }
 
-/* ---- the proof ---- */
+/* ---- checking the maps ---- */
 
-static bool can_be_proved(const struct oa_layer_view *v)
+static bool can_be_checked(const struct oa_layer_view *v)
 {
     double products = (double)v->in.queries * (double)v->in.keys * (double)v->layer->shape.width;
     bool own = false;
@@ -150,7 +150,7 @@ static enum oa_error check_maps_against_output(struct oa_inspection *what, struc
     long count = v->in.queries * v->layer->shape.width;
     double top = 0, worst = 0;
     v->deviation = NAN;
-    if (!can_be_proved(v))
+    if (!can_be_checked(v))
         return OA_OK;
     double *y = oa_alloc(what->context, (size_t)count * sizeof *y);
     enum oa_error e = y ? oa_layer_apply_map(v->layer, &v->in, v->map, y) : OA_NO_MEMORY;
@@ -189,8 +189,9 @@ static enum oa_error weigh_heads(struct oa_inspection *what, struct oa_layer_vie
     return check_maps_against_output(what, v);
 }
 
-static enum oa_error forward(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
-                             const struct oa_sequences *source)
+static enum oa_error run_model_forward(oa_tape *t, struct oa_model *m,
+                                       const struct oa_sequences *in,
+                                       const struct oa_sequences *source)
 {
     struct oa_memory memory = { .length = source ? source->length : 0 };
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
@@ -213,7 +214,7 @@ enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_seq
     if (!out->layer)
         return OA_NO_MEMORY;
     t->hook = &watch;
-    enum oa_error e = forward(t, m, in, source);
+    enum oa_error e = run_model_forward(t, m, in, source);
     t->hook = NULL;
     return e;
 }

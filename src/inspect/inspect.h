@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * inspect: the attention maps of a model on one text, and the facts of each head.
  *
- *     text → model, watched → each layer's input → the oracles → maps → numbers of heads, nearest
- * fixed patterns
+ *     text → model → input of each layer → oracles → maps → facts of heads, nearest fixed maps
  *
- * The maps are not those of the engines, which keep none, but what the mechanisms' oracles make of
- * the numbers that entered each layer. That they are the same is measured: A V through the output
- * projection against the layer's output. */
+ * The engines store no maps. The maps are computed by the oracles of the mechanisms, their plain
+ * definitions in double precision, from the recorded input of each layer, and checked: A·V through
+ * the output projection must equal the recorded output of the layer. */
 #ifndef ORTHANT_INSPECT_H
 #define ORTHANT_INSPECT_H
 
@@ -17,16 +16,14 @@
 
 enum { OA_FIXED_NAME = 64 };
 
-/* Facts of a map. The mass of a row is |A_ij|/Σ_j |A_ij|, which of weights that are averages is
- * A_ij itself; rows without any weight have none and are left out of entropy and distance. */
+/* Facts of a map. The mass p_ij is |A_ij|/Σ_j |A_ij|, which is A_ij itself if rows are averages.
+ * Rows without any weight are left out of entropy and distance. */
 struct oa_head_facts {
     double entropy;       /* nats: the mean of −Σ_j p ln p over rows; NaN: no row has mass */
-    double entropy_share; /* Σ_i entropy of row i / Σ_i ln(keys that it can see); NaN: none can see
-                             two */
-    double distance;      /* tokens: the mean of Σ_j p |i − j|; in cross-attention places of two
-                             sequences */
-    char nearest[OA_FIXED_NAME]; /* the fixed attention that covers most; "" when there was none to
-                                    try */
+    double entropy_share; /* Σ_i entropy of row i / Σ_i ln(its visible keys); NaN: no row has two */
+    double distance;      /* tokens: the mean of Σ_j p |i − j|; in cross-attention i and j are
+                             positions in two sequences */
+    char nearest[OA_FIXED_NAME]; /* the fixed attention that covers most; "": none */
     double covered;              /* its share of the mass, 0 to 1 */
 };
 
@@ -50,8 +47,8 @@ struct oa_fixed_shape {
     bool causal, cross;
 };
 typedef void oa_fixed_visit(void *argument, const char *attention, const double *map);
-/* Visits the maps [T, S] of every form of the mechanism `pattern` that the mode has, by its oracle,
- * and at last the uniform average; other edges only of patterns with rows that are empty. */
+/* Visits the maps [T, S] of every form of the mechanism `pattern` that is valid for the shape, and
+ * last the uniform average. Other values of `edge` are tried only for patterns with empty rows. */
 enum oa_error oa_fixed_maps(oa_context *c, const struct oa_fixed_shape *s, oa_fixed_visit *visit,
                             void *argument);
 
@@ -63,14 +60,14 @@ struct oa_layer_view {
     const struct oa_stack *stack;
     const struct oa_layer *layer; /* of the model, which must live as long */
     int number;                   /* in its stack, from 0 */
-    struct oa_oracle in;          /* what entered it, in double */
-    double *y;                    /* [T, D] what came out */
+    struct oa_oracle in;          /* its input, in double */
+    double *y;                    /* [T, D] its output */
     double *map;                  /* [H, T, S] */
     long *visible;                /* [H, T] keys that a query can see: mode and support */
     struct oa_head_facts *head;   /* [H] */
-    /* The largest difference between y and what the map makes of the values, in units of the
-     * largest |y|. NaN: not measured: a head has no map, or values of each row are its own and
-     * there are too many. */
+    /* The largest difference between y and the output by the maps, relative to the largest |y|.
+     * NaN: not computed, since a head has no map, or each row has its own values and they are too
+     * many. */
     double deviation;
 };
 struct oa_inspection {
@@ -80,12 +77,12 @@ struct oa_inspection {
     int layers;
     long capacity;
 };
-/* Runs the model forward on one sequence (rows = 1), and on its source where it has an encoder
- * next to a decoder, and keeps what entered each attention layer and what came out. The tape is
- * used up. Close also after an error. */
+/* Runs the model forward on one sequence (rows = 1), and on its source if it is an encoder-decoder,
+ * and records input and output of each attention layer. The tape is reset. Close also after an
+ * error. */
 enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                              const struct oa_sequences *source, struct oa_inspection *out);
-/* The same, with the maps, their facts and the proof of them. */
+/* The same, with the maps, their facts and their deviation. */
 enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                const struct oa_sequences *source, struct oa_inspection *out);
 void oa_inspection_close(struct oa_inspection *i);
@@ -96,11 +93,10 @@ bool oa_view_visible(const struct oa_layer_view *v, long head, long i, long j);
 /* ---- what could be tried instead (suggestion.c) ---- */
 
 #define OA_REPLACEABLE 0.8 /* of the mass */
-/* Is the head covered so far by another attention than its own? */
+/* Whether another attention than its own covers the head so far. */
 bool oa_head_replaceable(const struct oa_layer_view *v, long head);
 long oa_replaceable_heads(const struct oa_layer_view *v); /* how many of the layer */
-/* The attention of the layer as it is; and with such heads replaced, heads of one kind side by
- * side. */
+/* The attention of the layer; and with such heads replaced, equal heads in one group. */
 void oa_view_attention(const struct oa_layer_view *v, struct oa_text *out);
 void oa_view_suggestion(const struct oa_layer_view *v, struct oa_text *out);
 /* The same of all layers, as model.attention; false: no head is replaceable. */
@@ -114,7 +110,7 @@ struct oa_token_names { /* of a sequence, made readable */
 };
 struct oa_inspected {
     const char *run, *attention; /* the folder; model.attention */
-    long checkpoint; /* step of the checkpoint that was looked at; -1: the finished model */
+    long checkpoint;             /* step of the inspected checkpoint; -1: the finished model */
     const struct oa_inspection *what;
     const struct oa_token_names *queries,
         *source; /* of oa_model_stack; of an encoder next to a decoder, or NULL */

@@ -17,7 +17,7 @@ static json_t *token_names_json(oa_context *c, const struct oa_token_names *t)
     return list;
 }
 
-/* Rounded to 1e-4: a map is looked at, and what is computed from it is next to it. */
+/* Rounded to 1e-4: the facts are computed from the exact map. */
 static json_t *map_rows_json(const struct oa_layer_view *v, long head)
 {
     json_t *rows = json_array();
@@ -128,7 +128,7 @@ static void add_head_row(const struct oa_layer_view *v, long h, struct oa_table 
     oa_text_free(&text);
 }
 
-/* Layers, or heads of them, that have nothing to show. */
+/* Lists the layers with heads that have no map. */
 static void add_mapless(const struct oa_inspection *what, struct oa_text *out)
 {
     for (int i = 0; i < what->layers; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inspection as a page: the maps of each layer side by side, the table of heads, what could be
- * tried. The maps are pictures; the script draws them with their tokens. */
+ * The inspection as a page: the maps of each layer, the table of heads, the suggestion. The maps
+ * are images, to which the script adds the tokens. */
 #include "inspect/inspect.h"
 
 #include "inspect/inspect_page.h"
@@ -152,17 +152,11 @@ static void add_map(struct oa_text *out, const struct oa_inspected *s,
     oa_text_printf(out, "</li>\n");
 }
 
-/* Pixels that a card should have: enough for a legible cell a key next to the names of the rows,
- * within limits. */
-static long card_width(const struct oa_layer_view *v)
-{
-    long wanted = 90 + 12 * v->in.keys;
-    return wanted < 200 ? 200 : wanted > 440 ? 440 : wanted;
-}
-
 static void add_layer(struct oa_text *out, const struct oa_inspected *s,
                       const struct oa_layer_view *v)
 {
+    long card =
+        oa_max(200, oa_min(440, 90 + 12 * v->in.keys)); /* pixels: names of rows, and 12 a key */
     oa_text_printf(out, "<section class=\"layer\">\n");
     add_written(v, oa_view_title, "<h2>", "</h2>\n", out);
     add_written(v, oa_view_attention, "<figure><figcaption><code>", "</code>.", out);
@@ -175,8 +169,7 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
         oa_text_printf(out, " The maps were not checked against the output of the layer: %s.",
                        oa_layer_without_map(v->layer) ? "a head has no map"
                                                       : "each row has values of its own");
-    oa_text_printf(out, "</figcaption>\n<ul class=\"heads\" style=\"--card:%ldpx\">\n",
-                   card_width(v));
+    oa_text_printf(out, "</figcaption>\n<ul class=\"heads\" style=\"--card:%ldpx\">\n", card);
     for (long h = 0; h < v->layer->shape.heads; h++)
         add_map(out, s, v, h);
     oa_text_printf(out, "</ul>\n");

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which attention could be tried instead: heads that a fixed one covers replaced by it. What a map
- * covers does not show how a model learns with it: comparisons do. */
+ * Which attention could be tried instead: heads that a fixed attention covers are replaced by it.
+ * How a model trains with it is for a comparison to show. */
 #include "inspect/inspect.h"
 
 #include <string.h>
-
-static void own_attention(const struct oa_layer_view *v, long head, struct oa_text *out)
-{
-    oa_atom_print(oa_view_group(v, head)->atom, out);
-}
 
 bool oa_head_replaceable(const struct oa_layer_view *v, long head)
 {
     const struct oa_head_facts *f = &v->head[head];
     struct oa_text own;
     oa_text_init(&own, v->layer->context);
-    own_attention(v, head, &own);
+    oa_atom_print(oa_view_group(v, head)->atom, &own);
     bool other = own.s && strcmp(own.s, f->nearest) != 0;
     oa_text_free(&own);
     if (!other || !f->nearest[0] || f->covered < OA_REPLACEABLE)
@@ -49,10 +44,11 @@ static void add_suggested_attention(const struct oa_layer_view *v, long head, st
     if (oa_head_replaceable(v, head))
         oa_text_printf(out, "%s", v->head[head].nearest);
     else
-        own_attention(v, head, out);
+        oa_atom_print(oa_view_group(v, head)->atom, out);
 }
 
-/* How many heads want what this one wants; 0 if an earlier one does. */
+/* The number of heads with the suggested attention `what` of this head; 0: an earlier one has it.
+ */
 static long heads_like(const struct oa_layer_view *v, long head, const char *what)
 {
     struct oa_text other;
@@ -89,41 +85,33 @@ void oa_view_suggestion(const struct oa_layer_view *v, struct oa_text *out)
     oa_text_free(&text);
 }
 
-static bool in_role(const struct oa_layer_view *v, enum oa_stack_role role)
-{
-    if (v->layer->shape.cross)
-        return role == OA_STACK_CROSS;
-    return strcmp(v->stack->shape.role, oa_stack_name(role)) == 0;
-}
-
 static bool add_role(const struct oa_inspection *what, enum oa_stack_role role, const char *before,
                      struct oa_text *out)
 {
     bool any = false;
     for (int i = 0; i < what->layers; i++) {
-        if (!in_role(&what->layer[i], role))
+        const struct oa_layer_view *v = &what->layer[i];
+        bool of_role = v->layer->shape.cross
+                           ? role == OA_STACK_CROSS
+                           : strcmp(v->stack->shape.role, oa_stack_name(role)) == 0;
+        if (!of_role)
             continue;
         oa_text_printf(out, "%s", any ? " ; " : before);
-        oa_view_suggestion(&what->layer[i], out);
+        oa_view_suggestion(v, out);
         any = true;
     }
     return any;
 }
 
-static bool has_one_stack(const struct oa_inspection *what)
-{
-    bool one = true;
-    for (int i = 1; i < what->layers; i++)
-        one &= what->layer[i].stack == what->layer[0].stack && !what->layer[i].layer->shape.cross;
-    return one;
-}
-
 bool oa_inspection_suggestion(const struct oa_inspection *what, struct oa_text *out)
 {
-    bool one = has_one_stack(what), any = false;
+    bool one = true, any = false; /* one: there is a single stack */
     long replaceable = 0;
-    for (int i = 0; i < what->layers; i++)
-        replaceable += oa_replaceable_heads(&what->layer[i]);
+    for (int i = 0; i < what->layers; i++) {
+        const struct oa_layer_view *v = &what->layer[i];
+        one &= !i || (v->stack == what->layer[0].stack && !v->layer->shape.cross);
+        replaceable += oa_replaceable_heads(v);
+    }
     if (replaceable == 0)
         return false;
     for (int role = 0; role < OA_STACK_ROLES; role++) {

@@ -191,7 +191,6 @@ static void try_targets(struct ter_search *s, long start, long there, long lengt
     }
 }
 
-/*  */
 /* Tries the runs from `start` on that are in the reference at `there`, if both have errors and the
  * run is not already aligned there. False: MOST_CANDIDATES was reached. */
 static bool try_runs(struct ter_search *s, long start, long there, struct shift *best)

@@ -46,13 +46,12 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
 
 enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark */
     struct oa_number_text whole;
     long respelled = 0, first = 0;
     size_t at = 0;
     for (long i = 0; i < lines->count; i++) {
         struct oa_line *line = &lines->line[i];
-        size_t skipped = i == 0 && line->length >= 3 && memcmp(line->s, mark, 3) == 0 ? 3 : 0;
+        size_t skipped = i == 0 ? oa_utf8_mark_length(line->s, line->length) : 0;
         struct oa_line label = { line->s + skipped, line->length - skipped };
         if (!oa_label_spell(&label.s, &label.length, &whole) && !skipped)
             continue;
@@ -87,20 +86,13 @@ void oa_lines_free(struct oa_lines *lines)
 
 /* ---- numbers ---- */
 
-enum { LONGEST_NUMBER = 64 };
-
 static bool parse_number_line(struct oa_line line, double *value)
 {
-    char text[LONGEST_NUMBER];
     while (line.length && (*line.s == ' ' || *line.s == '\t')) {
         line.s++;
         line.length--;
     }
-    if (line.length >= sizeof text)
-        return false;
-    memcpy(text, line.s, line.length);
-    text[line.length] = 0;
-    return oa_parse_real(text, value) && isfinite(*value);
+    return oa_parse_finite(line.s, line.length, value);
 }
 
 enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, double **out)

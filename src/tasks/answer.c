@@ -2,59 +2,33 @@
  * Answers to prompts, instructions in messages, and sequences with targets at chosen tokens: a
  * decoder alone, whose loss is that of the targets. */
 #include "tasks/example_task.h"
+#include "tasks/hits.h"
 
 static const struct oa_example_layout layout = { .source_begin = "" };
 
 struct answer_hits {
-    const struct oa_scoring *j;
+    struct oa_items *items;
     double right, targets, whole, rows;
 };
 
-/* An example is whole if every target is the most probable token, each given the right ones before
- * it: those are the examples that greedy decoding reproduces. */
-static void count_answer(struct answer_hits *k, long at, int row, long hits, long targets)
+/* An answer is exact if every target is the most likely token: greedy decoding reproduces it. */
+static void count_answer_hits(void *argument, long item, long hits, long targets)
 {
-    struct oa_items *items = k->j->items;
+    struct answer_hits *k = argument;
     k->right += (double)hits;
     k->targets += (double)targets;
     k->whole += hits == targets;
     k->rows++;
-    if (!items)
-        return;
-    long item = oa_items_row(items, k->j->batches, at, row);
-    oa_items_add(items, 1, item, 100 * (double)hits, (double)targets);
-    oa_items_add(items, 2, item, hits == targets ? 100 : 0, 1);
-}
-
-static enum oa_error score_answer_batch(struct answer_hits *k, long at)
-{
-    struct oa_batch b;
-    OA_TRY(oa_batches_window(k->j->batches, at, &b));
-    uint8_t *hit = oa_alloc(k->j->context, (size_t)(b.rows * b.length) + 1);
-    enum oa_error e = hit ? oa_model_hits(k->j->tape, k->j->model, &b, hit) : OA_NO_MEMORY;
-    for (int r = 0, next = 0; e == OA_OK && r < b.rows; r++) {
-        long hits = 0, targets = 0;
-        for (int t = 0; t < b.length; t++)
-            if (b.target[(long)r * b.length + t] >= 0) {
-                hits += hit[next++];
-                targets++;
-            }
-        count_answer(k, at, r, hits, targets);
-    }
-    oa_free(hit);
-    return e;
+    oa_items_add(k->items, 1, item, 100 * (double)hits, (double)targets);
+    oa_items_add(k->items, 2, item, hits == targets ? 100 : 0, 1);
 }
 
 static enum oa_error score_answers_task(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
-    struct answer_hits k = { .j = j };
+    struct answer_hits k = { .items = j->items };
     OA_TRY(oa_items_begin(j->context, j->items, 1));
     OA_TRY(oa_items_begin(j->context, j->items, 2));
-    for (long i = 0; i < j->cover->batches; i++) {
-        if (j->progress && j->progress(j->argument, i, j->cover->batches))
-            return OA_INTERRUPTED;
-        OA_TRY(score_answer_batch(&k, i));
-    }
+    OA_TRY(oa_visit_hits(j, count_answer_hits, &k));
     scores[1] = 100 * k.right / k.targets;
     scores[2] = 100 * k.whole / k.rows;
     return OA_OK;

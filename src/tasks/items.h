@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an evaluation measured on each item of its data: the independent parts that a measure is a
- * mean over. An item is an example, or a block of consecutive rows of running text. Other items of
- * the same kind might have been drawn; statistics/crossed.c needs to know how much they differ.
+ * The scores of an evaluation for each item of its data: a measure is a mean over items, which are
+ * regarded as a random sample. An item is an example, or a block of consecutive rows of running
+ * text. statistics/crossed.c needs the variance between items.
  */
 #ifndef ORTHANT_TASKS_ITEMS_H
 #define ORTHANT_TASKS_ITEMS_H
@@ -26,17 +26,17 @@ struct oa_items {
     long batch_rows;    /* windows in a batch, while they are evaluated */
 };
 
-/* At most so many items; then more examples, or windows, are one. And the least windows that a
- * block of text has: dependence between neighbouring blocks should be small. */
+/* Most items; beyond them several examples, or windows, are one item. OA_BLOCK_WINDOWS: the fewest
+ * windows of a block of text, so that neighbouring blocks are nearly independent. */
 enum { OA_MOST_ITEMS = 10000, OA_MOST_BLOCKS = 1000, OA_BLOCK_WINDOWS = 4 };
 
-/* For an evaluation of so many examples, or, where there are 0, of a text in batches of so many
- * windows, the last of which may have fewer. */
+/* For an evaluation of `examples`, or if that is 0, of a text in `batches` of `batch_rows` windows,
+ * the last of which may have fewer. */
 void oa_items_open(long examples, long batches, long batch_rows, struct oa_items *out);
 void oa_items_free(struct oa_items *x);
-/* The number of a row of a batch: its example, or its place among the windows of the text. */
+/* The number of a row of a batch: its example, or its window of the text. */
 long oa_items_row(const struct oa_items *x, const struct oa_batches *batches, long batch, int row);
-long oa_items_rows(const struct oa_items *x); /* at most so many */
+long oa_items_rows(const struct oa_items *x); /* an upper bound of these numbers */
 /* Before a measure is added: sets its items to 0. */
 enum oa_error oa_items_begin(oa_context *c, struct oa_items *x, int measure);
 void oa_items_add(struct oa_items *x, int measure, long row, double sum, double targets);

@@ -57,17 +57,17 @@ static bool is_option_given(const struct oa_given *g, const char *key)
     return key && g->option[oa_option_number(key)];
 }
 
-/* A row of the preset that applies, or NULL where the caller set the option or its alternative. */
-static const struct oa_preset *holding(const struct oa_preset *p, const struct oa_given *g)
+/* Whether a row of a preset applies: the caller set neither the option nor its alternative. */
+static bool preset_applies(const struct oa_preset *p, const struct oa_given *g)
 {
-    return is_option_given(g, p->key) || is_option_given(g, p->unless) ? NULL : p;
+    return !is_option_given(g, p->key) && !is_option_given(g, p->unless);
 }
 
 static enum oa_error preset_apply(oa_context *c, const struct oa_preset *p,
                                   const struct oa_given *g, struct oa_options *o)
 {
     for (; p && p->key; p++)
-        if (holding(p, g))
+        if (preset_applies(p, g))
             OA_TRY(oa_options_set(c, o, p->key, p->value));
     return OA_OK;
 }
@@ -75,7 +75,7 @@ static enum oa_error preset_apply(oa_context *c, const struct oa_preset *p,
 static void preset_print(const struct oa_preset *p, const struct oa_given *g, struct oa_text *out)
 {
     for (; p && p->key; p++)
-        if (holding(p, g))
+        if (preset_applies(p, g))
             oa_text_printf(out, "%s%s %s", out->length ? ", " : "", p->key, p->value);
 }
 

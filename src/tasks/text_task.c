@@ -3,6 +3,7 @@
 
 #include "data/masking.h"
 #include "data/packed_corpus.h"
+#include "tasks/hits.h"
 
 #include <string.h>
 
@@ -142,45 +143,23 @@ const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_s
                                    : &w->corpus.test;
 }
 
-/* Adds the right answers of batch number `at` to `right`, and to its rows' items. */
-static void count_hits(const struct oa_scoring *j, long at, const struct oa_batch *b,
-                       const uint8_t *hit, long *right)
-{
-    for (int r = 0, next = 0; r < b->rows; r++) {
-        long hits = 0, targets = 0;
-        for (int t = 0; t < b->length; t++)
-            if (b->target[(long)r * b->length + t] >= 0) {
-                hits += hit[next++];
-                targets++;
-            }
-        *right += hits;
-        if (j->items)
-            oa_items_add(j->items, 1, oa_items_row(j->items, j->batches, at, r), 100 * (double)hits,
-                         (double)targets);
-    }
-}
+struct token_hits {
+    struct oa_items *items;
+    long right;
+};
 
-static enum oa_error score_text_batch(const struct oa_scoring *j, long at, long *right)
+static void count_token_hits(void *argument, long item, long hits, long targets)
 {
-    struct oa_batch batch;
-    OA_TRY(oa_batches_window(j->batches, at, &batch));
-    uint8_t *hit = oa_alloc(j->context, (size_t)(batch.rows * batch.length) + 1);
-    enum oa_error e = hit ? oa_model_hits(j->tape, j->model, &batch, hit) : OA_NO_MEMORY;
-    if (e == OA_OK)
-        count_hits(j, at, &batch, hit, right);
-    oa_free(hit);
-    return e;
+    struct token_hits *k = argument;
+    k->right += hits;
+    oa_items_add(k->items, 1, item, 100 * (double)hits, (double)targets);
 }
 
 enum oa_error oa_text_task_accuracy(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
-    long right = 0;
+    struct token_hits k = { .items = j->items };
     OA_TRY(oa_items_begin(j->context, j->items, 1));
-    for (long i = 0; i < j->cover->batches; i++) {
-        if (j->progress && j->progress(j->argument, i, j->cover->batches))
-            return OA_INTERRUPTED;
-        OA_TRY(score_text_batch(j, i, &right));
-    }
-    scores[1] = 100 * (double)right / (double)j->cover->targets;
+    OA_TRY(oa_visit_hits(j, count_token_hits, &k));
+    scores[1] = 100 * (double)k.right / (double)j->cover->targets;
     return OA_OK;
 }
