@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * attention, for the rooms above: parsed attentions, mechanisms, the layer.
+ * The attention module as other modules see it: parsed attentions, mechanisms, the layer.
  *
  * A mechanism is a const table in its own file of mechanisms/ and one line of registry.def. Its
  * options, modes, formula and citation are in that table; parser, help, documentation, tests and

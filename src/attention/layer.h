@@ -40,8 +40,8 @@ struct oa_group {
         OA_STATISTICS_STORED
     } statistics;          /* of features; attend: whether in its file */
     bool needs_words;      /* set by the mechanism: forward needs word numbers */
-    const char *needs_all; /* set by the mechanism: why forward needs all queries at once, and what
-                              to use instead; or NULL */
+    const char *needs_all; /* set by the mechanism, or NULL: why it needs all queries at once (no
+                              decoding), and what to use instead */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature,
         *diagonal;
@@ -94,12 +94,13 @@ struct oa_layer_input {
     const int32_t *words;    /* [B·T] word numbers, for pattern(unit=word) */
     struct oa_rotary rotary; /* of queries and keys; zeros = none */
     double dropout;          /* of attention weights */
-    struct oa_state *state;  /* decoding: of each group of the layer (oa_layer_state_open); NULL:
-                                whole    sequences */
-    /* [B] decoding batch of sequences, or NULL: x is their rows, `queries` and `keys` have no
-     * meaning. In cross-attention they have equal lengths, `memory` is NULL, as each row has its
-     * own, and rows may share a state after the first call (unless oa_layer_state_follows_queries).
+    /* Decoding: a state for each group of the layer (oa_layer_state_open). NULL: whole sequences.
      */
+    struct oa_state *state;
+    /* [B] sequences of a decoding batch, or NULL. Then x has the rows of all of them, and `queries`
+     * and `keys` have no meaning. In cross-attention all have the same number of tokens so far,
+     * `memory` is NULL (each sequence has its own), and sequences may share a state after the first
+     * call (unless oa_layer_state_follows_queries). */
     const struct oa_layer_row *rows;
     /* For one sequence of such a batch: the shared projections, or NULL. */
     struct oa_shared_rows *shared;
@@ -107,7 +108,7 @@ struct oa_layer_input {
 
 enum oa_capability {
     OA_CAN_CAUSAL = 1,    /* has a causal form */
-    OA_CAN_CROSS = 2,     /* has a meaning as cross-attention */
+    OA_CAN_CROSS = 2,     /* is defined as cross-attention */
     OA_CAN_MIX = 4,       /* can be a component of a mixture */
     OA_HAS_QUERIES = 8,   /* has query and key projections (and their options) */
     OA_BOUND_LENGTH = 16, /* tables of length N: longer sequences are refused */
@@ -165,13 +166,11 @@ struct oa_mechanism {
     /* With OA_CAN_MIX: the part of the logits. */
     void (*part)(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                  struct oa_part_tensors *out);
-    /* Update after optimiser step number `step`, a function of it and the parameters. May be NULL.
-     */
+    /* Updates parameters after optimiser step number `step`. May be NULL. */
     enum oa_error (*after_step)(const struct oa_group *g, long step);
     /* Forward FLOPs without projections, one sequence of T queries and S keys, all heads. */
     double (*flops)(const struct oa_group *g, long queries, long keys);
-    /* Numbers cached in decoding after t tokens (cross-attention: memory of t tokens), all heads.
-     */
+    /* Numbers cached in decoding after t tokens (cross-attention: of t keys), all heads. */
     double (*state_numbers)(const struct oa_group *g, long t);
     /* Oracles for tests and `attend --weights`. scores (OA_CAN_MIX): logits S[h][i][j]; weights:
      * map A[h][i][j] of O = A V, 0 where masked. May be NULL. */
@@ -193,11 +192,11 @@ struct oa_mechanism {
      * that can cancel; NULL: they do not. */
     enum oa_error (*sizes)(const struct oa_group *g, const struct oa_oracle *in, double *sizes);
     double rounding; /* factor on the tolerance between decoding and whole sequences; 0 = 1 */
-    /* Whether the forward pass is fitted to its input, and the fit constant in the backward pass:
-     * then finite differences are no gradients. NULL: never. */
+    /* Whether the forward pass uses statistics fitted to its input, which backward takes as
+     * constants, so that finite differences do not give its gradient. NULL: never. */
     bool (*fitted)(const struct oa_group *g);
-    /* Whether N also determines a default or unit, so that a layer with another N is another
-     * function rather than this one with truncated tables. NULL: never. */
+    /* Whether a layer with another N computes another function even of short sequences, because a
+     * default or a unit depends on N. NULL: never. */
     bool (*length_counts)(const struct oa_group *g);
 };
 
@@ -260,8 +259,8 @@ enum oa_error oa_layer_apply_map(const struct oa_layer *l, const struct oa_oracl
  * comes in pieces: each oa_layer_forward with in->state set takes `queries` new tokens (one, or a
  * chunk of a prompt) with batch = 1 and a tape that does not record, and gives the rows that whole
  * sequences would. Self-attention must be causal and has no padding; cross-attention takes memory
- * and lengths as ever, and reads the memory at the first call only. Refused: layers that need all
- * tokens at once. The layer must outlive the state. */
+ * and lengths as for whole sequences, and reads the memory at the first call only. Refused: layers
+ * that need all tokens at once. The layer must outlive the state. */
 enum oa_error oa_layer_check_decoding(
     const struct oa_layer *l); /* what oa_layer_state_open refuses, without a state */
 enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out);
@@ -270,8 +269,8 @@ void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
 void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s);
 enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from,
                                   struct oa_state *to);
-/* Whether a state of cross-attention depends on earlier queries, and not on the memory alone: then
- * rows of a decoding batch cannot share it. */
+/* Whether a state of cross-attention depends on earlier queries too, not only on the memory. Then
+ * sequences of a decoding batch cannot share it. */
 bool oa_layer_state_follows_queries(const struct oa_layer *l);
 /* Numbers needed by later tokens. */
 double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s);

@@ -23,6 +23,8 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size);
 
 /* layer.c */
 void oa_value_parameters(struct oa_group *g); /* value.weight and its bias */
+/* A trained matrix [out, in], initially N(0, 1/in). */
+struct oa_parameter *oa_group_matrix(struct oa_group *g, const char *name, long out, long in);
 /* name.weight, a linear map of x to `out` numbers of a token, and name.bias where `biased`. */
 void oa_group_map(struct oa_group *g, const char *name, long out, bool biased,
                   struct oa_parameter **weight, struct oa_parameter **bias);
@@ -37,7 +39,7 @@ long oa_group_length(const struct oa_group *g); /* N of its tables */
 struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name,
                                         const struct oa_parameter *p);
 
-/* Of an option, for explanations. */
+/* An option as `explain` shows it. */
 struct oa_option_description {
     const char *name, *formula, *cost, *citation;
 };
@@ -53,12 +55,12 @@ bool oa_head_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 enum oa_error oa_head_check(oa_context *c, const struct oa_group *g);
 enum oa_error oa_head_parameters(struct oa_group *g);
 const struct oa_option_description *oa_head_text_at(int i); /* NULL past the end */
-const char *oa_head_text_option(int i);                     /* as it is written: "gate=head" */
+const char *oa_head_text_option(int i);                     /* in an attention: "gate=head" */
 bool oa_head_text_applies(const struct oa_atom *a, int i);
 /* From logits to weights: relative positions, forget gates, normaliser. Once in a forward pass. */
 struct oa_logits_rule oa_group_rule(oa_tape *t, const struct oa_group *g,
                                     const struct oa_layer_input *in);
-/* What the gates cost: FLOPs of a sequence, numbers stored after t tokens. */
+/* Of forget gates: FLOPs of a sequence; numbers cached after t tokens. */
 double oa_forget_flops(const struct oa_group *g, long queries);
 double oa_forget_state(const struct oa_group *g, long t);
 /* Oracle: ln σ of the forget gate of a token x [D]. */

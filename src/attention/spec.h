@@ -66,7 +66,7 @@ struct oa_value {
         "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head"           \
     }
 /* The head options (docs/attention.md, Head options; common/head_options.c). A mechanism lists
- * those that it has behind its projection options, in this order. */
+ * those that it has after its projection options, in this order. */
 #define OA_KV_ARGUMENT                                                                             \
     {                                                                                              \
         "kv", OA_VALUE_INT, NULL, NULL, 1, 1024,                                                   \

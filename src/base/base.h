@@ -161,6 +161,8 @@ double oa_random_normal(struct oa_stream s, uint64_t index);  /* Box–Muller, i
 /* out[i] = oa_random_normal(s, first + i); first is even. */
 void oa_random_normals(struct oa_stream s, uint64_t first, long n, double *out);
 uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n); /* 0 … n-1 */
+/* Moves a random sample of k of the n items, in random order, to the front (Fisher–Yates). */
+void oa_shuffle_first(struct oa_stream s, long *item, long n, long k);
 
 /* ---- text ---- */
 

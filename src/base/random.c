@@ -120,3 +120,13 @@ uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n)
     oa_random_block(s, index / 2, block);
     return random_multiply_high(wide_word(block, index % 2), n);
 }
+
+void oa_shuffle_first(struct oa_stream s, long *item, long n, long k)
+{
+    for (long i = 0; i < k; i++) {
+        long other = i + (long)oa_random_below(s, (uint64_t)i, (uint64_t)(n - i)),
+             drawn = item[other];
+        item[other] = item[i];
+        item[i] = drawn;
+    }
+}

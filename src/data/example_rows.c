@@ -158,17 +158,13 @@ void oa_rows_set_digest(struct oa_rows *rows)
 
 /* A random order of 0 … count - 1, of which only the first `known` are shuffled. NULL: no memory.
  */
-static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t seed)
+static long *draw_order(oa_context *c, size_t count, size_t known, uint64_t seed)
 {
-    struct oa_stream stream = oa_stream_named(seed, "split");
-    size_t *order = oa_alloc(c, (count + 1) * sizeof *order);
+    long *order = oa_alloc(c, (count + 1) * sizeof *order);
     for (size_t i = 0; order && i < count; i++)
-        order[i] = i;
-    for (size_t i = 0; order && i < known; i++) {
-        size_t k = i + (size_t)oa_random_below(stream, i, count - i), other = order[k];
-        order[k] = order[i];
-        order[i] = other;
-    }
+        order[i] = (long)i;
+    if (order)
+        oa_shuffle_first(oa_stream_named(seed, "split"), order, (long)count, (long)known);
     return order;
 }
 
@@ -176,7 +172,7 @@ static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t se
 static enum oa_error mark_random_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed,
                                       uint8_t *mark)
 {
-    size_t *order = draw_order(c, count, chosen, seed);
+    long *order = draw_order(c, count, chosen, seed);
     for (size_t i = 0; order && i < chosen; i++)
         mark[order[i]] = 1;
     oa_free(order);
@@ -240,7 +236,7 @@ static enum oa_error choose_by_class(const struct oa_rows *rows, double fraction
 {
     struct oa_words labels;
     oa_words_init(&labels, rows->context);
-    size_t *order = draw_order(rows->context, rows->count, rows->count, seed);
+    long *order = draw_order(rows->context, rows->count, rows->count, seed);
     int32_t *of = oa_alloc(rows->context, (rows->count + 1) * sizeof *of);
     struct class_share *class = oa_alloc(rows->context, (rows->count + 1) * sizeof *class);
     bool good = order && of && class;

@@ -40,16 +40,9 @@ bool oa_convolution_mode_clash(const struct oa_atom *a, bool causal, bool cross,
 
 void oa_convolution_input_parameter(struct oa_group *g)
 {
-    long out = g->shape.heads * g->shape.value_width;
-    struct oa_parameter p = { .dims = 2,
-                              .dim = { oa_atom_flag(g->atom, "glu") ? 2 * out : out,
-                                       g->shape.width },
-                              .trainable = true,
-                              .decay = true,
-                              .matrix = true,
-                              .init = OA_INIT_NORMAL,
-                              .scale = 1 / sqrt((double)g->shape.width) };
-    g->parameter[OA_CONVOLUTION_INPUT] = oa_group_parameter(g, "conv.input.weight", &p);
+    long out = g->shape.heads * g->shape.value_width * (oa_atom_flag(g->atom, "glu") ? 2 : 1);
+    g->parameter[OA_CONVOLUTION_INPUT] =
+        oa_group_matrix(g, "conv.input.weight", out, g->shape.width);
 }
 
 oa_tensor *oa_convolution_input(oa_tape *t, const struct oa_group *g,

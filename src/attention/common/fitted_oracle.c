@@ -11,7 +11,7 @@ struct fitted_oracle {
     struct oa_exponents e;
     long K, count;
     double scale;
-    bool kept;
+    bool running; /* fitted to the running moments, parameters 1 and 2 */
 };
 
 static double fitted_omega(const struct fitted_oracle *f, long r, long c)
@@ -95,9 +95,9 @@ static enum oa_error fitted_map_head(struct fitted_oracle *f, const struct oa_or
     f->e = (struct oa_exponents){
         m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK
     };
-    if (f->kept)
+    if (f->running) {
         fitted_copy_moments(f, head, &moments);
-    else {
+    } else {
         fitted_add_moments(f, q + head * K, in->memory ? in->queries : in->length, moments.mean[0],
                            moments.square[0]);
         fitted_add_moments(f, k + head * K, in->length, moments.mean[1], moments.square[1]);
@@ -110,10 +110,10 @@ static enum oa_error fitted_map_head(struct fitted_oracle *f, const struct oa_or
 }
 
 enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in,
-                                enum oa_random_fit kind, bool kept, double *weights)
+                                enum oa_random_fit kind, bool running, double *weights)
 {
     struct fitted_oracle f = {
-        .g = g, .K = g->shape.head_width, .count = g->parameter[0]->dim[0], .kept = kept
+        .g = g, .K = g->shape.head_width, .count = g->parameter[0]->dim[0], .running = running
     };
     long width = f.K * g->shape.heads;
     double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);

@@ -19,7 +19,7 @@
 
 static const struct head_option_text {
     const char *key, *word; /* word NULL: whenever the option is given */
-    const char *option;     /* as it is written */
+    const char *option;     /* as it is written in an attention */
     struct oa_option_description text;
 } head_option_texts[] = {
     { "kv",
@@ -175,7 +175,7 @@ bool oa_head_clash(const struct oa_atom *a, char *sentence, size_t size)
 
 bool oa_head_component_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
-    static const char *const whole[] = { "kv", "normalise", "kv=N", "forget", "gate" };
+    static const char *const whole[] = { "kv", "normalise", "forget", "gate" };
     for (int c = 0; c < a->children; c++) {
         for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
             const struct oa_value *v = oa_atom_value(&a->child[c], whole[i]);
@@ -274,7 +274,7 @@ double oa_forget_flops(const struct oa_group *g, long queries)
                      : 0;
 }
 
-/* Two reals a head: of the last token, and of each key that is kept. */
+/* Two reals a head: of the last token, and of each cached key. */
 double oa_forget_state(const struct oa_group *g, long t)
 {
     const struct oa_device *d = g->store->device;

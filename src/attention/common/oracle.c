@@ -75,6 +75,7 @@ static void oracle_rotate_row(const struct oa_group *g, const struct oa_oracle *
     }
 }
 
+/* t_h·Λ_h */
 static double oracle_query_factor(const struct oa_group *g, long column)
 {
     double f = 1;
@@ -85,7 +86,7 @@ static double oracle_query_factor(const struct oa_group *g, long column)
     return f;
 }
 
-/* qknorm=joint: key heads that several heads of queries share are in the row as often. */
+/* qknorm=joint. `rows` repeats a key head for each query head that shares it. */
 static void oracle_norm_jointly(const struct oa_group *g, const struct oa_parameter *gain, long n,
                                 double *rows)
 {
@@ -186,15 +187,6 @@ enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in
 
 /* ---- weights of the visible keys ---- */
 
-static long oracle_visible_keys(const struct oa_group *g, const struct oa_oracle *in, long head,
-                                long i)
-{
-    long count = 0;
-    for (long j = 0; j < in->keys; j++)
-        count += oa_oracle_visible(g, in, head, i, j);
-    return count;
-}
-
 /* w: logits, −∞ where not visible. With a sink: its logit, otherwise −∞. */
 static void oracle_softmax(double *w, long n, double sink)
 {
@@ -231,15 +223,16 @@ static void oracle_normalise(const struct oa_group *g, const struct oa_oracle *i
                              long i, double *w)
 {
     const struct oa_atom *a = g->atom;
-    double forgotten = 0; /* Σ ln σ of the gates of tokens j + 1 … i */
+    double forgotten = 0, seen = 0; /* Σ ln σ of the gates of tokens j + 1 … i; visible keys */
     for (long j = i; g->forget && j >= 0; j--) {
         w[j] += forgotten;
         forgotten += oa_oracle_forget(g, in->x + j * g->shape.width, head);
     }
-    double seen = (double)oracle_visible_keys(g, in, head, i);
-    for (long j = 0; j < in->keys; j++)
-        w[j] = oa_oracle_visible(g, in, head, i, j) ? w[j] + oa_relative_score(g, head, i, j)
-                                                    : -INFINITY;
+    for (long j = 0; j < in->keys; j++) {
+        bool visible = oa_oracle_visible(g, in, head, i, j);
+        w[j] = visible ? w[j] + oa_relative_score(g, head, i, j) : -INFINITY;
+        seen += visible;
+    }
     for (long j = 0; g->shape.logit_cap > 0 && j < in->keys; j++)
         if (isfinite(w[j]))
             w[j] = g->shape.logit_cap * tanh(w[j] / g->shape.logit_cap);

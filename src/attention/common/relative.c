@@ -84,7 +84,7 @@ const struct oa_option_description *oa_relative_text(const struct oa_atom *a)
 
 /* ---- the bias ---- */
 
-/* The prefix with layer number 0, for shared biases. */
+/* The prefix with layer number 0: the name of shared biases. */
 static void name_first_layer(const char *prefix, char *out, size_t size)
 {
     const char *word = "layers.", *at = strstr(prefix, word);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * State updates: what the options conv, decay and update of `linear` do (docs/attention.md).
  *
- *     conv=W    projected queries, keys and values: z_t = Σ_{u < W} c_u ⊙ row_{t−W+1+u}, then z
- * σ(z) decay     the state is multiplied by γ_t before token t is added: fixed    γ_h = 1 −
- * 2^(−5−h), h counted in the group          arXiv 2307.08621 head     ln γ = −e^a·ln(1 + e^{x·w +
- * b})                      arXiv 2405.21060 channel  ln γ = ln σ(U (L x) + b)/16, for each of r = K
- * rows  arXiv 2312.06635 update    delta: S ← γ ⊙ S, S ← S + β k (v − Sᵀk)ᵀ, β = σ(x·w) arXiv
- * 2406.06484
+ *     conv=W          of projected queries, keys and values:
+ *                     z_t = Σ_{u < W} c_u ⊙ row_{t−W+1+u}, then z σ(z)
+ *     decay           the state is multiplied by γ_t before token t is added:
+ *       fixed         γ_h = 1 − 2^(−5−h), h counted in the group    arXiv 2307.08621
+ *       head          ln γ = −e^a·ln(1 + e^{x·w + b})               arXiv 2405.21060
+ *       channel       ln γ = ln σ(U (L x) + b)/16, of r = K rows    arXiv 2312.06635
+ *     update=delta    S ← γ ⊙ S, S ← S + β k (v − Sᵀk)ᵀ, β = σ(x·w) arXiv 2406.06484
  *
  * With decay, delta, map=identity or map=unit o = Sᵀφ(q)/√K, and each head's row of o becomes
  * o/√(mean(o²) + 10⁻⁵) ⊙ output.norm.weight.
@@ -62,31 +63,19 @@ static enum oa_error decay_bias_fill(oa_context *c, const struct oa_parameter *p
     return OA_OK;
 }
 
-static struct oa_parameter *state_matrix(struct oa_group *g, const char *name, long out, long in)
-{
-    struct oa_parameter p = { .dims = 2,
-                              .dim = { out, in },
-                              .trainable = true,
-                              .decay = true,
-                              .matrix = true,
-                              .init = OA_INIT_NORMAL,
-                              .scale = 1 / sqrt((double)in) };
-    return oa_group_parameter(g, name, &p);
-}
-
 static void decay_parameters(struct oa_group *g)
 {
     long H = g->shape.heads, HK = H * g->shape.head_width;
     struct oa_parameter p = { .dims = 1, .dim = { H }, .trainable = true, .init = OA_INIT_CUSTOM };
     if (state_decay(g) == OA_DECAY_HEAD) {
-        g->parameter[DECAY] = state_matrix(g, "decay.weight", H, g->shape.width);
+        g->parameter[DECAY] = oa_group_matrix(g, "decay.weight", H, g->shape.width);
         p.fill = decay_bias_fill;
         g->parameter[DECAY_BIAS] = oa_group_parameter(g, "decay.bias", &p);
         p.fill = decay_rate_fill;
         g->parameter[DECAY_RATE] = oa_group_parameter(g, "decay.rate", &p);
     } else if (state_decay(g) == OA_DECAY_CHANNEL) {
-        g->parameter[DECAY] = state_matrix(g, "decay.in.weight", DECAY_RANK, g->shape.width);
-        g->parameter[DECAY_OUT] = state_matrix(g, "decay.out.weight", HK, DECAY_RANK);
+        g->parameter[DECAY] = oa_group_matrix(g, "decay.in.weight", DECAY_RANK, g->shape.width);
+        g->parameter[DECAY_OUT] = oa_group_matrix(g, "decay.out.weight", HK, DECAY_RANK);
         p.dim[0] = HK;
         p.init = OA_INIT_ZERO;
         g->parameter[DECAY_BIAS] = oa_group_parameter(g, "decay.bias", &p);
@@ -120,7 +109,7 @@ enum oa_error oa_state_parameters(struct oa_group *g)
     conv_parameters(g);
     decay_parameters(g);
     if (oa_atom_is(g->atom, "update", "delta")) {
-        g->parameter[BETA] = state_matrix(g, "beta.weight", H, g->shape.width);
+        g->parameter[BETA] = oa_group_matrix(g, "beta.weight", H, g->shape.width);
         if (g->shape.bias)
             g->parameter[BETA_BIAS] = oa_group_parameter(g, "beta.bias", &bias);
     }
@@ -225,8 +214,8 @@ static double oracle_dot(long n, const double *a, const double *b)
     return sum;
 }
 
-/* S = Σ_j m_j v_jᵀ: row j of m [T, r] is what token j has in the state. Token i multiplies all by
- * γ, takes away β_i k_i (m_j·k_i) from each and adds its own, β_i k_i. */
+/* S = Σ_j m_j v_jᵀ: row j of m [T, r] is the contribution of token j to the state. Token i
+ * multiplies all rows by γ, subtracts β_i k_i (m_j·k_i) from each and adds its own, β_i k_i. */
 void oa_state_oracle(const struct oa_group *g, const struct oa_oracle *in, long head, long r,
                      const double *q, const double *k, double *w, double *m)
 {

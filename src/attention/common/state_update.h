@@ -33,7 +33,7 @@ bool oa_state_normalises(const struct oa_atom *a); /* no denominator, but a norm
 enum oa_error oa_state_parameters(struct oa_group *g);
 /* The logits of decays and of β for the tokens x. */
 struct oa_state_update oa_state_logits(oa_tape *t, const struct oa_group *g, oa_tensor *x);
-/* FLOPs beyond plain sums; numbers that convolutions keep. */
+/* FLOPs beyond plain sums; numbers that convolutions cache. */
 double oa_state_flops(const struct oa_group *g, double features, long queries, long keys);
 double oa_state_conv_numbers(const struct oa_group *g);
 /* Oracle: the map [T, T] of a head with decay or delta, by the recurrence itself; room [T, r]. */

@@ -9,9 +9,7 @@ unsigned oa_atom_capabilities(const struct oa_atom *a)
     unsigned can = a->mechanism->can_with ? a->mechanism->can_with(a) : a->mechanism->can;
     for (int c = 0; c < a->children; c++)
         can |= oa_atom_capabilities(&a->child[c]) & (OA_BOUND_LENGTH | OA_ORDER);
-    if (oa_atom_value(a, "relative")->number > 0)
-        can = (can | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
-    if (oa_atom_flag(a, "forget"))
+    if (oa_atom_value(a, "relative")->number > 0 || oa_atom_flag(a, "forget"))
         can = (can | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
     if (oa_atom_is(a, "normalise", "sink") || oa_atom_is(a, "normalise", "sigmoid"))
         can &= ~(unsigned)OA_AVERAGES;
@@ -84,20 +82,16 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
         spec_add_notes(s, atom_lacks_dropout, sentence, out);
 }
 
-static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision,
-                                 struct oa_text *out)
+static void spec_bf16_notes(const struct oa_spec *s, struct oa_text *out)
 {
-    if (precision == OA_PRECISION_BF16)
-        spec_add_notes(
-            s, oa_atom_divides_signed,
-            " divides weights of both signs by their sum, which can be close to 0: in bf16, "
-            "rounding errors can then be as large as the result; use f32.",
-            out);
-    if (precision == OA_PRECISION_BF16)
-        spec_add_notes(s, oa_atom_raises_rounding,
-                       " raises rounded sums to a power: in bf16, rounding errors can then be as "
-                       "large as the result; use f32.",
-                       out);
+    spec_add_notes(s, oa_atom_divides_signed,
+                   " divides weights of both signs by their sum, which can be close to 0: in bf16, "
+                   "rounding errors can then be as large as the result; use f32.",
+                   out);
+    spec_add_notes(s, oa_atom_raises_rounding,
+                   " raises rounded sums to a power: in bf16, rounding errors can then be as "
+                   "large as the result; use f32.",
+                   out);
 }
 
 /* |β φ(k) φ(k)ᵀ| may exceed 2, and the state then grows with every token. */
@@ -115,7 +109,8 @@ enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has,
     enum oa_error e = oa_stacks_parse(c, text, has, &parsed);
     for (int role = 0; e == OA_OK && role < OA_STACK_ROLES; role++) {
         oa_spec_dropout_notes(&parsed.spec[role], o->model_attention_dropout, out);
-        spec_precision_notes(&parsed.spec[role], o->train_precision, out);
+        if (o->train_precision == OA_PRECISION_BF16)
+            spec_bf16_notes(&parsed.spec[role], out);
         spec_add_notes(&parsed.spec[role], atom_may_grow,
                        " can grow without bound: with update=delta the rows φ(k) should be about "
                        "unit length; use map=unit.",

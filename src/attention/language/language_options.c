@@ -349,9 +349,8 @@ enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
     return option_set_value(r, &row[i], &a->value[i], w.at, value);
 }
 
-/* The option that a bare word sets: a flag of that name, or the choice that has it among its words.
- * A word of two choices needs its key, but those of qk, which are those of init as well, are qk's.
- */
+/* A bare word sets the flag of that name, or the choice that has it among its words. A word of two
+ * choices needs its key, except that words of both qk and init set qk. */
 enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
                           const struct oa_word *w)
 {

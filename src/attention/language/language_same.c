@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Options of the initial values of what is learned. sigma is that where it qualifies an init; what
- * is frozen keeps its initial values, which then are part of the function. */
+/* Whether the option only sets initial values of trained parameters: init, and sigma where it
+ * qualifies init. Frozen parameters keep their initial values, which are part of the function. */
 static bool is_initial(const struct oa_atom *a, const char *key)
 {
     return !oa_atom_flag(a, "frozen") &&

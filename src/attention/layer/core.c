@@ -7,7 +7,7 @@
 
 /* ---- checks ---- */
 
-/* Options that need the input x of the layer; `word` NULL: whatever the value is. */
+/* Options that need the input x of the layer; `word` NULL: with any value but the default. */
 static const struct core_exclusion {
     const char *key, *word, *reason;
 } core_exclusions[] = {

@@ -42,7 +42,7 @@ struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct 
 
 long oa_group_length(const struct oa_group *g)
 {
-    return g->shape.memory_length > g->shape.length ? g->shape.memory_length : g->shape.length;
+    return oa_max(g->shape.length, g->shape.memory_length);
 }
 
 struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name,
@@ -66,14 +66,6 @@ struct oa_layer_shape oa_equal_heads_shape(long width, long heads, long length)
 
 /* ---- checks ---- */
 
-static enum oa_error group_check_modes(oa_context *c, const struct oa_group *g)
-{
-    char sentence[512];
-    if (oa_atom_mode_clash(g->atom, g->shape.causal, g->shape.cross, sentence, sizeof sentence))
-        return oa_fail(c, OA_UNSUPPORTED, "%s", sentence);
-    return g->mechanism->check ? g->mechanism->check(c, g) : OA_OK;
-}
-
 static enum oa_error layer_check_shape(oa_context *c, const struct oa_layer_shape *s)
 {
     if (s->causal && s->cross)
@@ -87,21 +79,20 @@ static enum oa_error layer_check_shape(oa_context *c, const struct oa_layer_shap
     return OA_OK;
 }
 
-static enum oa_error group_check_widths(oa_context *c, const struct oa_group *g)
+static enum oa_error group_check(oa_context *c, const struct oa_group *g)
 {
     bool queries = g->mechanism->can & OA_HAS_QUERIES;
+    char sentence[512];
     if (g->shape.value_width < 1 || (queries && g->shape.head_width < 1))
         return oa_fail(c, OA_ARGUMENT,
                        "%s: heads of width %ld with values of width %ld; both must be at least 1: "
                        "the model width %ld must be divisible by its %d heads",
                        g->mechanism->name, g->shape.head_width, g->shape.value_width,
                        g->shape.width, g->layer_heads);
-    return OA_OK;
-}
-
-/* Of a mixture the components have no logits of their own. */
-static enum oa_error group_check_cap(oa_context *c, const struct oa_group *g)
-{
+    if (oa_atom_mode_clash(g->atom, g->shape.causal, g->shape.cross, sentence, sizeof sentence))
+        return oa_fail(c, OA_UNSUPPORTED, "%s", sentence);
+    if (g->mechanism->check)
+        OA_TRY(g->mechanism->check(c, g));
     if (g->shape.logit_cap == 0 || oa_atom_capabilities(g->atom) & OA_DROPS)
         return OA_OK;
     return oa_fail(c, OA_UNSUPPORTED,
@@ -117,20 +108,25 @@ struct layer_opening {
     void *argument;
 };
 
-void oa_group_map(struct oa_group *g, const char *name, long out, bool biased,
-                  struct oa_parameter **weight, struct oa_parameter **bias)
+struct oa_parameter *oa_group_matrix(struct oa_group *g, const char *name, long out, long in)
 {
-    char full[32];
     struct oa_parameter w = { .dims = 2,
-                              .dim = { out, g->shape.width },
+                              .dim = { out, in },
                               .trainable = true,
                               .decay = true,
                               .matrix = true,
                               .init = OA_INIT_NORMAL,
-                              .scale = 1 / sqrt((double)g->shape.width) };
+                              .scale = 1 / sqrt((double)in) };
+    return oa_group_parameter(g, name, &w);
+}
+
+void oa_group_map(struct oa_group *g, const char *name, long out, bool biased,
+                  struct oa_parameter **weight, struct oa_parameter **bias)
+{
+    char full[32];
     struct oa_parameter b = { .dims = 1, .dim = { out }, .trainable = true };
     snprintf(full, sizeof full, "%s.weight", name);
-    *weight = oa_group_parameter(g, full, &w);
+    *weight = oa_group_matrix(g, full, out, g->shape.width);
     snprintf(full, sizeof full, "%s.bias", name);
     if (biased)
         *bias = oa_group_parameter(g, full, &b);
@@ -182,9 +178,7 @@ static enum oa_error group_open(struct oa_group *g, const struct layer_opening *
         how->refine(how->argument, g);
     if (g->mechanism->head_width)
         g->shape.head_width = g->mechanism->head_width(g->atom);
-    OA_TRY(group_check_widths(g->context, g));
-    OA_TRY(group_check_modes(g->context, g));
-    OA_TRY(group_check_cap(g->context, g));
+    OA_TRY(group_check(g->context, g));
     OA_TRY(group_open_components(g, how));
     if (g->mechanism->can & OA_HAS_QUERIES)
         OA_TRY(oa_project_parameters(g));
@@ -334,14 +328,15 @@ static enum oa_error group_check_input(const struct oa_group *g, const struct oa
 
 static enum oa_error layer_check_input(const struct oa_layer *l, const struct oa_layer_input *in)
 {
-    bool read = input_first_state(in) && input_first_state(in)->tokens > 0; /* the memory, before */
+    const struct oa_state *state = input_first_state(in);
+    bool read = state && state->tokens > 0; /* the memory was read by an earlier call */
     bool given = in->rows ? in->rows[0].memory != NULL : in->memory != NULL;
     if (!l->shape.core && l->shape.cross != given && !(read && l->shape.cross))
         return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s",
                        given ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
         OA_TRY(group_check_input(&l->group[g], in));
-    return input_first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
+    return state ? oa_layer_state_check(l, in) : OA_OK;
 }
 
 oa_tensor *oa_rows_from(oa_tape *t, const oa_tensor *x, long first, long count)

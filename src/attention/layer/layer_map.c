@@ -73,7 +73,7 @@ static void layer_map_norm(const struct oa_group *g, double *o)
             oa_parameter_at(g, g->output_norm, c) / sqrt(sum / (double)V + OA_OUTPUT_NORM_EPSILON);
 }
 
-/* Row i of a group: o = Σ_j A_ij v_j, normalised and times its gate, values [S, N·V]. */
+/* Row i of a group: o = Σ_j A_ij v_j, normalised and times its gate; values [S, N·V]. */
 static void layer_map_mix_row(const struct oa_group *g, const struct oa_oracle *in,
                               const double *map, const double *values, long i, double *o)
 {

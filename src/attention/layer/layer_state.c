@@ -86,8 +86,7 @@ size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s)
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in)
 {
     const struct oa_state *s = in->rows ? in->rows[0].state : in->state;
-    bool alone = in->batch == 1;
-    if ((!alone && (!in->rows || in->memory)) || (in->lengths && !l->shape.cross))
+    if ((in->batch != 1 && (!in->rows || in->memory)) || (in->lengths && !l->shape.cross))
         return oa_fail(l->context, OA_INTERNAL,
                        "decoding needs one sequence per state without padding, not %ld%s",
                        in->batch, in->lengths ? " with lengths" : "");

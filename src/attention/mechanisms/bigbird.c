@@ -47,8 +47,7 @@ static bool bigbird_is_global(const struct oa_parameter *p, long block)
     return block < (g + 1) / 2 || block >= p->dim[1] - g / 2;
 }
 
-/* Draws the first r of a random permutation of the other blocks (Fisher–Yates). others: scratch for
- * a row. */
+/* Draws r of the other blocks. others: scratch for a row. */
 static void bigbird_draw_row(const struct oa_parameter *p, struct oa_stream s, long row, double *on,
                              long *others)
 {
@@ -59,12 +58,10 @@ static void bigbird_draw_row(const struct oa_parameter *p, struct oa_stream s, l
         if (on[q] == 0)
             others[count++] = q;
     }
-    for (long k = 0; k < p->fill_argument[RANDOM] && k < count; k++) {
-        long at = k + (long)oa_random_below(s, (uint64_t)k, (uint64_t)(count - k)),
-             kept = others[k];
-        on[others[at]] = 1;
-        others[at] = kept;
-    }
+    long drawn = oa_min(p->fill_argument[RANDOM], count);
+    oa_shuffle_first(s, others, count, drawn);
+    for (long k = 0; k < drawn; k++)
+        on[others[k]] = 1;
 }
 
 static enum oa_error bigbird_draw(oa_context *c, const struct oa_parameter *p, uint64_t seed,
@@ -99,7 +96,7 @@ const struct oa_mechanism oa_mechanism_bigbird = {
     .formula = "softmax attention over blocks: |p − q| ≤ ⌊w/2⌋, r random q for each p, and g "
                "global p and q, the first ⌈g/2⌉ and the last ⌊g/2⌋",
     .caveats = "The random blocks are drawn once from the seed and stay. In a causal stack random "
-               "blocks and the last global block may lie in the future, where they are of no use. "
+               "blocks and the last global block may be in the future, where they have no effect. "
                "Up to (⌊w/2⌋ + 1 + r + g)·b tokens every block is visible.",
     .mistakes = "The authors' code: the table of random blocks has slices that are off by one, as "
                 "its own comments say. Here each row of blocks gets exactly r others (fewer when "

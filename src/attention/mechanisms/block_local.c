@@ -29,12 +29,12 @@ const struct oa_mechanism oa_mechanism_block_local = {
     .title = "Block-local attention",
     .citation = "Tay et al. 2020, Long Range Arena, arXiv 2011.04006",
     .formula = "softmax attention inside blocks of `size` tokens: ⌊j/size⌋ = ⌊i/size⌋",
-    .caveats = "Blocks never meet: no number of such layers carries anything across a border. "
-               "Alternate with another layer.",
+    .caveats = "No information crosses a border between blocks, however many such layers there "
+               "are: alternate with another attention.",
     .mistakes = "Long Range Arena: padding is mishandled, and a whole block is added when the "
                 "length divides.",
     .cost = "O(n·size·(K + V)) time, O(n) memory",
-    .state = "the keys and values of the block at work: (t mod size)(K + V)",
+    .state = "the keys and values of the current block: (t mod size)(K + V)",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_DROPS |
            OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, which share a block",

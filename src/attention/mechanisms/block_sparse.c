@@ -5,10 +5,10 @@
  *
  *     query i sees key j  ⇔  L[h][⌊i/b⌋][⌊j/b⌋] = 1
  *
- * layout=FILE gives L as text (block_layout.h) and keeps it as block.layout [H, P, Q];
+ * layout=FILE gives L as text (block_layout.h), which is stored as block.layout [H, P, Q];
  * from=strided, fixed or local pools the key sets of `sparse` (with its defaults) or of `local`
- * (window = b) over N tokens: a block is on if any pair in it is, so that the support holds at
- * least theirs. A sequence shorter than N uses the leading blocks; the last may be smaller. All
+ * (window = b) over N tokens: a block is on if any pair in it is, so that at least their keys are
+ * visible. A sequence shorter than N uses the leading blocks; the last may be smaller. All
  * blocks on is softmax.c.
  *
  * Cost: b² pairs for each block that is on. The engine skips tiles whose blocks are all off. */
@@ -38,7 +38,8 @@ static bool block_sparse_clash(const struct oa_atom *a, char *sentence, size_t s
 {
     if (!has_layout(a) || !oa_atom_value(a, "from")->given)
         return false;
-    snprintf(sentence, size, "layout= and from= both say which blocks are on; give one of them.");
+    snprintf(sentence, size,
+             "layout= and from= both choose the blocks that are on; give one of them.");
     return true;
 }
 
@@ -103,7 +104,7 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
     .formula = "softmax attention over the keys with L[h][⌊i/b⌋][⌊j/b⌋] = 1",
     .caveats = "from=strided has every block on while √N, rounded up, is at most 2b − 1 and b "
                "divides N: which is softmax. Rows of blocks that are off everywhere give 0. "
-               "A layout file is kept in the saved model.",
+               "A layout file is stored with the saved model.",
     .cost = "O(b²·(K + V)) time for each block that is on, O(n) memory",
     .state = "keys and values: t(K + V), any block may be on",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER |

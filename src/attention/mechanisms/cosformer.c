@@ -7,8 +7,7 @@
  * with θ_t = π t/(2M), t from 0, so it runs on the kernel engine with r = 2K. M is a fixed option
  * (default N): taken from the current batch, as in the authors' code, it would make outputs depend
  * on padding. Longer sequences than M would have negative weights and are refused. A query without
- * positive channels is dead: its output is 0 and it sends no gradient. Cost: per head (T +
- * S)·2K·(2V + 2). */
+ * positive channels has the output 0 and no gradient. Cost: per head (T + S)·2K·(2V + 2). */
 #include "attention/mechanism.h"
 
 #include <math.h>
@@ -39,7 +38,7 @@ static enum oa_error cosformer_check(oa_context *c, const struct oa_group *g)
                    cosformer_limit(g), oa_group_length(g), cosformer_limit(g), oa_group_length(g));
 }
 
-/* N is its unit of angles. */
+/* By default the angles are in units of N. */
 static bool cosformer_length_counts(const struct oa_group *g)
 {
     return !oa_atom_value(g->atom, "length")->given;
@@ -114,6 +113,6 @@ const struct oa_mechanism oa_mechanism_cosformer = {
     .flops = cosformer_flops,
     .state_numbers = cosformer_state_numbers,
     .weights = cosformer_weights,
-    .numbers = "length=80", /* the longest sequence of the proof */
+    .numbers = "length=80", /* the longest sequence in verify */
     .length_counts = cosformer_length_counts,
 };

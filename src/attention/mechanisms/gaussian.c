@@ -4,12 +4,11 @@
  *
  *     w_ij = exp(−(j − i − o)²/2σ²) / (σ√(2π)),      O_i = Σ_j w_ij (x_j W_V)
  *
- * over the keys there are: near the ends, and in a causal layer, the weights sum to less than 1,
- * unless they are divided by their sum (`renormalise`). Nothing is trained but W_V. In
- * cross-attention query i attends around position i + o of the memory.
+ * summed over existing keys: near the ends, and in a causal layer, the weights sum to less than 1,
+ * unless they are divided by their sum (`renormalise`). Only W_V is trained. In cross-attention
+ * query i attends around position i + o of the memory.
  *
- * Cost: O(n·σ·V): weights that are too small for a double to see are left out (cpu_band.c says
- * which). */
+ * Cost: O(n·σ·V): weights too small to change a sum in double are omitted (cpu_band.c). */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -13,8 +13,8 @@
  *
  * The sums over keys are a state of r(V + 1) numbers (r = K, K·degree or 2K), so time and memory
  * are linear in the length. Cost: per head (T + S)·r·(2V + 2) and the features. With decay or
- * update=delta it is another state, which common/state_update.c describes; those, map=identity and
- * map=unit have no denominator but 1/√K and a norm of each head's output. */
+ * update=delta the state is another one (common/state_update.c). With these, map=identity or
+ * map=unit there is no denominator, but a factor 1/√K and a norm of each head's output. */
 #include "attention/common/state_update.h"
 #include "attention/mechanism.h"
 
@@ -82,7 +82,7 @@ static long linear_attention_features(const struct oa_group *g)
     return g->shape.head_width * each;
 }
 
-/* Are all features ≥ 0? */
+/* Whether all features are ≥ 0. */
 static bool linear_attention_positive(const struct oa_atom *a)
 {
     return oa_atom_is(a, "map", "elu") || oa_atom_is(a, "map", "relu") ||
@@ -344,7 +344,7 @@ const struct oa_mechanism oa_mechanism_linear = {
                "hedgehog: φ(x) = [softmax(M x), softmax(−M x)], M trained from the identity; these "
                "add 10⁻⁶ to the denominator;  map=cos: φ(x) = cos x; power: φ(x) = [x, x² … "
                "x^degree]; a denominator nearer to 0 than ±10⁻⁶ is that;  map=identity: φ(x) = x; "
-               "unit: φ(x) = s/√(Σ s² + 10⁻⁶), s = x σ(x), or s = x behind conv;  without a "
+               "unit: φ(x) = s/√(Σ s² + 10⁻⁶), s = x σ(x), or s = x after conv;  without a "
                "denominator (identity, unit, decay, delta): O_i = norm(S_iᵀ φ(q_i)/√K), norm(o) = "
                "o/√(mean(o²) + 10⁻⁵) ⊙ g, S_i = γ_i ⊙ S_{i−1} + φ(k_i) v_iᵀ",
     .caveats = "map=cos and map=power have features of both signs: the weights can be negative and "
@@ -352,7 +352,7 @@ const struct oa_mechanism oa_mechanism_linear = {
                "grow without bound, because the rows are not about unit length: use map=unit.",
     .mistakes = "Long Range Arena: padding is ignored or mishandled.\n"
                 "Common: the state is added up in half precision. A bf16 sum stops growing at 256 "
-                "times an increment, an f16 sum at 2048 times, and nothing says so.",
+                "times an increment, an f16 sum at 2048 times, without any warning.",
     .cost = "O(n·r·V) time, O(r·V) memory a head, r = K (map=power: K·degree, hedgehog: 2K)",
     .state = "r(V + 1) + 1, constant in t; with decay or update=delta r·V; with conv W − 1 rows of "
              "queries, keys and values more",

@@ -8,9 +8,9 @@
  * (share=heads) the same for all heads, or (share=kv) one for keys and values of all heads. Padding
  * counts as zeros. Every row of K' has seen every position, so there is no causal form.
  *
- * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. To the logits engine a sequence of
- * k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) in addition to the projections; memory O(T +
- * k). */
+ * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. The logits engine gets
+ * sequences of k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) in addition to the projections;
+ * memory O(T + k). */
 #include "attention/mechanism.h"
 
 #include <math.h>
@@ -102,9 +102,9 @@ const struct oa_mechanism oa_mechanism_linformer = {
                "softmax((x W_Q) K'ᵀ / √K) V'",
     .caveats = "Not causal: each of the k keys mixes all positions. There is no attention map over "
                "tokens to show.",
-    .mistakes =
-        "All that we read (Long Range Arena, lucidrains, xFormers): padded rows are not set to 0 "
-        "before E and F mix them, so the contents of the padding change the output.",
+    .mistakes = "All implementations read (Long Range Arena, lucidrains, xFormers): padded rows "
+                "are not set to 0 "
+                "before E and F mix them, so the contents of the padding change the output.",
     .cost = "O(nk(K + V)) time, O(n + k) memory, 2Nk parameters a head (share=none)",
     .state = "the k keys and values, of another sequence only",
     .can = OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_DROPS,

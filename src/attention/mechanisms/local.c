@@ -2,8 +2,7 @@
  * Local (sliding-window) attention. Child et al., Generating long sequences with sparse
  * Transformers, 2019, arXiv 1904.10509; Beltagy, Peters, Cohan, Longformer, 2020, arXiv 2004.05150.
  *
- *     S = τ (X W_Q)(X W_K)ᵀ over the keys j = i − δt:  0 ≤ t < window (causal),  |t| ≤ window (both
- * sides)
+ *     S = τ (X W_Q)(X W_K)ᵀ over the keys j = i − δt,  0 ≤ t < window if causal, else |t| ≤ window
  *
  * δ is the dilation. Everything else as softmax.c; with a window of the whole sequence it is the
  * same function. Cost: O(n·window·(K + V)); the engine skips tiles outside the window. */

@@ -2,12 +2,12 @@
  * Longformer. Beltagy, Peters, Cohan, Longformer: the long-document Transformer, 2020, arXiv
  * 2004.05150. The first g tokens are global:
  *
- *     i ≥ g:  softmax attention over window(i) ∪ {0 … g−1}, with W_Q, W_K, W_V; window as in
- * local.c i < g:  softmax attention over all keys, with projections W_Q^g, W_K^g, W_V^g
+ *     i ≥ g:  softmax attention over window(i) ∪ {0 … g−1}, with W_Q, W_K, W_V
+ *     i < g:  softmax attention over all keys, with projections W_Q^g, W_K^g, W_V^g
  *
- * In a causal stack both are restricted to j ≤ i. With `shared` global tokens use W_Q, W_K, W_V.
- * Learned global projections are initialised as copies of the local ones; frozen ones are drawn
- * independently. t_h and Λ_h are shared.
+ * The window is that of local.c. In a causal stack both are restricted to j ≤ i. With `shared`
+ * global tokens use W_Q, W_K, W_V. Learned global projections are initialised as copies of the
+ * local ones; frozen ones are drawn independently. t_h and Λ_h are shared.
  *
  * Two calls of the logits engine: all rows, with global ones masked; then the first g rows as
  * queries, whose result replaces theirs.
@@ -129,7 +129,7 @@ static void longformer_run_global(oa_tape *t, const struct oa_group *g,
     oa_tensor *v = oa_linear(t, oa_key_input(&other, &rows), other.value, other.value_bias);
     oa_tensor *result =
         oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
-    /* A window of g + 1 covers the first g tokens, and bounds the cache. */
+    /* A window of g + 1 has the first g tokens, and bounds the cache. */
     const struct oa_support window = oa_support_local(oa_atom_int(g->atom, "global", 1) + 1, 1),
                             all = { 0 };
     if (oa_status(t->context) != OA_OK)

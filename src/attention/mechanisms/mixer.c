@@ -74,7 +74,7 @@ static long mixer_length(const struct oa_atom *a, oa_stored_axis *axis, const vo
     return axis(argument, "mixer.in.weight", -1);
 }
 
-/* Values with a bias are not 0 at padding; x is already. */
+/* Padding rows of x are 0 already, but those of values are not if they have a bias. */
 static void mixer_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                           oa_tensor *v, oa_tensor *o)
 {
@@ -104,7 +104,7 @@ static double mixer_state_numbers(const struct oa_group *g, long t)
     return (double)(hidden_units(g) * g->shape.heads * g->shape.value_width);
 }
 
-/* Which time a hidden unit has. */
+/* N determines the time of each hidden unit. */
 static bool mixer_length_counts(const struct oa_group *g)
 {
     return g->shape.causal;

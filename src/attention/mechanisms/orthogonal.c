@@ -7,8 +7,8 @@
  *
  *     S = τ s² (X U)(X T)ᵀ,  UᵀU = TᵀT = I,  τ = 1/√K,  s = 1 or √(D/K)      O = softmax(S) (X W_V)
  *
- * Shapes and cost as softmax.c; two of the four weight gradients of the projections are not needed.
- * U and T are made again from the seed (generator.c), so a saved model need not hold them. */
+ * Shapes and cost as softmax.c; the weight gradients of queries and keys are not needed. U and T
+ * are drawn from the seed (generator.c), so that a saved model need not contain them. */
 #include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HAAR),

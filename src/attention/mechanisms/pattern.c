@@ -190,12 +190,13 @@ const struct oa_mechanism oa_mechanism_pattern = {
         "= 1 (edge=self), or 1 at the nearest end (edge=clamp);  unit=word: i, j, n count "
         "words, and the tokens of a word share its weight",
     .caveats = "The map does not depend on the text: use it with learned heads. "
-               "Empty rows at the ends are 0 unless edge says otherwise.",
+               "Empty rows at the ends are 0 unless edge=self or edge=clamp.",
     .mistakes =
         "A port: the previous token of the first is index −1, which wraps around to the last token "
         "of the sequence.\n"
-        "Common: (j + 1)³ is kept in half precision, where it overflows from j = 40, or in single "
-        "precision, where it stops being exact at j = 256. Here weights are made in double.",
+        "Common: (j + 1)³ is computed in half precision, where it overflows from j = 40, or in "
+        "single "
+        "precision, where it stops being exact at j = 256. Here weights are computed in double.",
     .cost = "O(nV) time, O(V) memory",
     .state = "current: nothing; previous: V; left: 3V; start: 4V",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,

@@ -6,13 +6,15 @@
  *     so that e^{x·y} = e^{q·k/√K}
  *
  *     kernel=favor+      φ(x) = r_0^{−½} e^{Ωx − |x|²/2}                   E φ(x)·φ(y) = e^{x·y}
- *     kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx]       the same mean, both
- * signs kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]  the same mean
+ *     kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx]       the same mean
+ *     kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]  the same mean
  *     kernel=smreg       favor+ with rows of Ω of norm √K: biased, less variance
  *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
- *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys,
- * which lowers the variance (device/cpu/cpu_random_statistics.c): per sequence and head, or in
- *         causal layers to running moments over training steps (features.mean, features.square)
+ *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys
+ *
+ * The last four have less variance (device/cpu/cpu_random_statistics.c); they are fitted to each
+ * sequence and head, in causal layers to running moments over training steps (features.mean,
+ * features.square). Only trig has features of both signs.
  *
  * Exponents reach hundreds, so each row of features is relative to its largest one. For queries
  * that cancels; keys are weighted relative to the largest visible key
@@ -55,15 +57,15 @@ static enum oa_random_fit performer_fit_of(const struct oa_atom *a)
     return (enum oa_random_fit)((int)oa_atom_value(a, "kernel")->number - FITTED);
 }
 
-/* Features are fitted to running moments instead of the sequence: required in causal layers.
- * Updated in training only; `attend` may have them in its file. */
+/* Whether features are fitted to running moments instead of the sequence, as causal layers require.
+ * Training updates the moments; `attend` may read them from its file. */
 static bool performer_keeps_moments(const struct oa_group *g)
 {
     return performer_kernel_of(g->atom) == FITTED &&
            (g->shape.causal || g->statistics == OA_STATISTICS_STORED);
 }
 
-/* Running moments are parameters, without gradient. */
+/* Running moments do not depend on the input. */
 static bool performer_fitted(const struct oa_group *g)
 {
     return performer_kernel_of(g->atom) == FITTED && !performer_keeps_moments(g);
@@ -331,19 +333,21 @@ const struct oa_mechanism oa_mechanism_performer = {
         "the others: its blocks are run as a matrix, because fast transforms of them were measured "
         "slower for K = 32 and 64, and for 128 would save at most 7 % of a layer. favor++, sderf, "
         "aderf and saderf are fitted to the data: to each sequence where every token sees every "
-        "token, and as cross-attention to all that asks, so a model that has them there cannot "
-        "write token by token; in causal layers to running averages, which training moves after "
-        "each step and evaluation leaves as they are (they are saved with the model).",
+        "token, and as cross-attention to all queries, so a model that has them there cannot "
+        "decode token by token; in causal layers to running averages, which training updates after "
+        "each step and evaluation does not change (they are saved with the model).",
     .mistakes =
         "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
-        "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 "
+        "without the signs of R and are all in one half-space, so the \"unbiased\" estimate is "
+        "off: +20 "
         "% at K = 8, |x + y|² = 3.8. xFormers corrects the rows where the columns are meant.\n"
         "JAX, TensorFlow, lucidrains: add ε to every feature after a stabiliser was taken off, so "
         "the result depends on that stabiliser; taken over all keys it lets a causal output see "
-        "the future. xFormers adds ε to the exponent, where it is a factor and no floor.\n"
-        "TensorFlow: the stabiliser runs over tokens, heads and features together, padding "
+        "the future. xFormers adds ε to the exponent, where it is a factor and no lower bound.\n"
+        "TensorFlow: the stabiliser is taken over tokens, heads and features together, padding "
         "included; that of expplus over the batch as well.\n"
-        "JAX: the causal backward pass takes terms off the last prefix sum one by one, which loses "
+        "JAX: the causal backward pass subtracts terms from the last prefix sum one by one, which "
+        "loses "
         "all digits of the early ones.\n"
         "TensorFlow: with Givens rotations all blocks of Ω have the same seed and are equal.\n"
         "JAX: with scaling 0 the norms of the rows are drawn with the key that drew the rows. "

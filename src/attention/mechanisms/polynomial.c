@@ -72,7 +72,7 @@ static bool polynomial_by_features(const struct oa_group *g, long queries, long 
            polynomial_feature_flops(g, queries, keys) < polynomial_pair_flops(g, queries, keys);
 }
 
-/* Decoding. The longest length decides, so that the first token and the last agree. */
+/* Decoding: by the longest length, so that all tokens use the same form. */
 static bool polynomial_keeps_sums(const struct oa_group *g)
 {
     double pairs = oa_dot_state(g, oa_group_length(g));
@@ -126,7 +126,7 @@ static enum oa_error polynomial_weights(const struct oa_group *g, const struct o
     return oa_kernel_weights(g, in, polynomial_kernel, NULL, polynomial_add_bias, w);
 }
 
-/* A sum of squares of degree 2 adds products of two columns; other degrees are powers of a sum. */
+/* Degree 2 may run as sums of products of two columns; other degrees are powers of one sum. */
 static double polynomial_size(const struct oa_group *g, const double *q, const double *k, long i,
                               long j)
 {

@@ -7,7 +7,7 @@
  *     w_ij = φ(q_i)·φ(k_j) = (r(q_i)·r(k_j))² ≥ 0,   O_i = Σ_j w_ij v_j / Σ_j w_ij
  *
  * S_1, S_2 [K, s] are frozen Gaussian matrices, the same for all heads: E r(q)·r(k) = (q̂·k̂)² over
- * their draws. Of the symmetric r rᵀ one triangle is kept, off the diagonal times √2: s(s + 1)/2
+ * their draws. Of the symmetric r rᵀ one triangle is used, off the diagonal times √2: s(s + 1)/2
  * features. A row whose denominator is exactly 0 is 0.
  *
  * Parameters: features.sketch [2, K, s], frozen. Cost: per head (T + S)(4Ks + s(s + 1)/2·(2V + 2)).

@@ -14,8 +14,8 @@
  * Cost: pairs·(2K + 2V + 5), pairs about 2n√n for l = √n. Summary columns and strides cross every
  * tile, so the engine runs over pieces (support_sparse.c): A1 in the order of the sequence, A2
  * among rows of the same residue modulo l, or over the summary columns gathered next to each other.
- * Decoding with fixed keeps the stride at work and the summary columns of those before, whatever a
- * head sees of these; strided comes back to every key. */
+ * Decoding with fixed caches the current stride and the summary columns of earlier ones, for every
+ * head; with strided all keys, because each is used again. */
 #include "attention/mechanism.h"
 #include "device/support.h"
 
@@ -69,8 +69,8 @@ const struct oa_mechanism oa_mechanism_sparse = {
                "column see nothing in every other head and give 0.",
     .mistakes =
         "The paper: {max(0, i − l) … i} has l + 1 keys; its own code has l, and so has this.\n"
-        "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena "
-        "adds j mod l = 0 for it; the authors' code, and this, do not.",
+        "The paper: in j mod l ∈ {l − c … l} the value l never occurs. Long Range Arena "
+        "takes j mod l = 0 for it; the authors' code, and this, do not.",
     .cost = "O(n√n·(K + V)) time, O(n) memory",
     .state = "keys and values: strided t(K + V), fixed (t mod l + c·⌊t/l⌋)(K + V)",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE |

@@ -8,18 +8,16 @@
  * token i only: keys are not compared with queries; the N columns of W2 are positions.
  *
  * Shapes: W1 [H, hidden, in], W2 [H, N, hidden] or shared [N, hidden]; a sequence shorter than N
- * uses the leading rows. To the logits engine W2 is a table of keys and the hidden layer the
- * queries. Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5). */
-#include "attention/mechanism.h"
+ * uses the leading rows. In the logits engine the hidden layer are the queries and W2 the
+ * keys. Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5). */
+#include "attention/common/synthesizer.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { HIDDEN_WEIGHT, HIDDEN_BIAS, LOGITS_WEIGHT, LOGITS_BIAS };
 
 static const struct oa_argument arguments[] = {
-    { "input", OA_VALUE_CHOICE, NULL, "slice|full", 0, 0,
-      "slice: the D/H channels at the head's number in the layer" },
+    OA_SYNTHESIZER_INPUT_ARGUMENT,
     { "hidden", OA_VALUE_INT, NULL, NULL, 1, 1 << 20,
       "width of the hidden layer; default: the head width" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "heads share the matrix that makes logits" },
@@ -33,23 +31,9 @@ static long hidden_width(const struct oa_group *g)
     return oa_atom_int(g->atom, "hidden", g->shape.head_width);
 }
 
-static bool synthesizer_dense_sliced(const struct oa_group *g)
-{
-    return oa_atom_is(g->atom, "input", "slice");
-}
-
-static long synthesizer_dense_input_width(const struct oa_group *g)
-{
-    return synthesizer_dense_sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
-}
-
 static enum oa_error synthesizer_dense_check(oa_context *c, const struct oa_group *g)
 {
-    if (synthesizer_dense_sliced(g) && g->shape.width % g->layer_heads)
-        return oa_fail(c, OA_SHAPE,
-                       "dense gives each of the %d heads a slice of the model width, but %ld does "
-                       "not divide by %d; change one, or write dense(input=full)",
-                       g->layer_heads, g->shape.width, g->layer_heads);
+    OA_TRY(oa_synthesizer_check(c, g));
     if (hidden_width(g) < 1)
         return oa_fail(c, OA_SHAPE,
                        "dense: the hidden layer is as wide as a head by default, and the model "
@@ -60,48 +44,29 @@ static enum oa_error synthesizer_dense_check(oa_context *c, const struct oa_grou
 
 /* ---- parameters ---- */
 
-/* Glorot's uniform limit for one head's matrix. */
-static double glorot(long in, long out)
-{
-    return sqrt(6 / (double)(in + out));
-}
-
-static struct oa_parameter weight_of(int dims, long a, long b, long c)
-{
-    return (struct oa_parameter){ .dims = dims,
-                                  .dim = { a, b, c },
-                                  .trainable = true,
-                                  .decay = true,
-                                  .matrix = true,
-                                  .init = OA_INIT_UNIFORM };
-}
-
-static enum oa_error synthesizer_dense_add_logits(struct oa_group *g)
-{
-    long H = g->shape.heads, N = oa_group_length(g), hidden = hidden_width(g);
-    bool shared = oa_atom_flag(g->atom, "shared");
-    struct oa_parameter w = shared ? weight_of(2, N, hidden, 0) : weight_of(3, H, N, hidden);
-    struct oa_parameter b = { .dims = shared ? 1 : 2,
-                              .dim = { shared ? N : H, N },
-                              .trainable = true };
-    w.scale = glorot(hidden, N);
-    g->parameter[LOGITS_WEIGHT] = oa_group_parameter(g, "dense.logits.weight", &w);
-    if (oa_atom_flag(g->atom, "bias"))
-        g->parameter[LOGITS_BIAS] = oa_group_parameter(g, "dense.logits.bias", &b);
-    return oa_status(g->context);
-}
-
 static enum oa_error synthesizer_dense_parameters(struct oa_group *g)
 {
-    long H = g->shape.heads, in = synthesizer_dense_input_width(g), hidden = hidden_width(g);
-    struct oa_parameter w = weight_of(3, H, hidden, in);
-    w.scale = glorot(in, hidden);
-    g->parameter[HIDDEN_WEIGHT] = oa_group_parameter(g, "dense.hidden.weight", &w);
-    if (oa_atom_flag(g->atom, "bias")) {
-        struct oa_parameter b = { .dims = 2, .dim = { H, hidden }, .trainable = true };
-        g->parameter[HIDDEN_BIAS] = oa_group_parameter(g, "dense.hidden.bias", &b);
-    }
-    return synthesizer_dense_add_logits(g);
+    long H = g->shape.heads, N = oa_group_length(g), hidden = hidden_width(g);
+    bool shared = oa_atom_flag(g->atom, "shared"), biased = oa_atom_flag(g->atom, "bias");
+    struct oa_parameter hidden_bias = { .dims = 2, .dim = { H, hidden }, .trainable = true };
+    struct oa_parameter logits = { .dims = shared ? 2 : 3,
+                                   .dim = { shared ? N : H, shared ? hidden : N,
+                                            shared ? 0 : hidden },
+                                   .trainable = true,
+                                   .decay = true,
+                                   .matrix = true,
+                                   .init = OA_INIT_UNIFORM,
+                                   .scale = sqrt(6 / (double)(hidden + N)) }; /* Glorot */
+    struct oa_parameter logits_bias = { .dims = shared ? 1 : 2,
+                                        .dim = { shared ? N : H, N },
+                                        .trainable = true };
+    g->parameter[HIDDEN_WEIGHT] = oa_synthesizer_weight(g, "dense.hidden.weight", hidden);
+    if (biased)
+        g->parameter[HIDDEN_BIAS] = oa_group_parameter(g, "dense.hidden.bias", &hidden_bias);
+    g->parameter[LOGITS_WEIGHT] = oa_group_parameter(g, "dense.logits.weight", &logits);
+    if (biased)
+        g->parameter[LOGITS_BIAS] = oa_group_parameter(g, "dense.logits.bias", &logits_bias);
+    return oa_status(g->context);
 }
 
 static long synthesizer_dense_length(const struct oa_atom *a, oa_stored_axis *axis,
@@ -116,9 +81,8 @@ static long synthesizer_dense_length(const struct oa_atom *a, oa_stored_axis *ax
 static void synthesizer_dense_part(oa_tape *t, const struct oa_group *g,
                                    const struct oa_layer_input *in, struct oa_part_tensors *out)
 {
-    oa_tensor *hidden = oa_head_linear(t, in->x, g->parameter[HIDDEN_WEIGHT],
-                                       g->parameter[HIDDEN_BIAS], synthesizer_dense_sliced(g),
-                                       g->first_head * synthesizer_dense_input_width(g));
+    oa_tensor *hidden =
+        oa_synthesizer_map(t, g, in->x, g->parameter[HIDDEN_WEIGHT], g->parameter[HIDDEN_BIAS]);
     *out = (struct oa_part_tensors){ .kind = OA_PART_DOT,
                                      .scale = 1,
                                      .width = hidden_width(g),
@@ -129,23 +93,13 @@ static void synthesizer_dense_part(oa_tape *t, const struct oa_group *g,
 
 static double synthesizer_dense_flops(const struct oa_group *g, long queries, long keys)
 {
-    double hidden = (double)hidden_width(g), in = (double)synthesizer_dense_input_width(g);
+    double hidden = (double)hidden_width(g), in = (double)oa_synthesizer_input_width(g);
     double layer = 2 * (double)(g->shape.heads * queries) * in * hidden;
     return layer +
            oa_visible_pairs(g, queries, keys) * (2 * hidden + 2 * (double)g->shape.value_width + 5);
 }
 
 /* ---- oracle ---- */
-
-static double hidden_unit(const struct oa_group *g, const double *row, long head, long unit)
-{
-    long in = synthesizer_dense_input_width(g), at = head * hidden_width(g) + unit;
-    const double *x = row + (synthesizer_dense_sliced(g) ? (g->first_head + head) * in : 0);
-    double sum = g->parameter[HIDDEN_BIAS] ? oa_parameter_at(g, g->parameter[HIDDEN_BIAS], at) : 0;
-    for (long c = 0; c < in; c++)
-        sum += x[c] * oa_parameter_at(g, g->parameter[HIDDEN_WEIGHT], at * in + c);
-    return sum > 0 ? sum : 0;
-}
 
 static enum oa_error synthesizer_dense_scores(const struct oa_group *g, const struct oa_oracle *in,
                                               double *s)
@@ -160,7 +114,9 @@ static enum oa_error synthesizer_dense_scores(const struct oa_group *g, const st
                              ? oa_parameter_at(g, g->parameter[LOGITS_BIAS], h * stride + j)
                              : 0;
             for (long u = 0; u < hidden; u++) {
-                double value = hidden_unit(g, in->x + i * g->shape.width, h, u);
+                double value = fmax(0, oa_synthesizer_value(g, g->parameter[HIDDEN_WEIGHT],
+                                                            g->parameter[HIDDEN_BIAS],
+                                                            in->x + i * g->shape.width, h, u));
                 for (long j = 0; j < in->keys; j++)
                     row[j] += value * oa_parameter_at(g, g->parameter[LOGITS_WEIGHT],
                                                       (h * stride + j) * hidden + u);

@@ -2,8 +2,8 @@
  * Factorized Dense Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer
  * models, ICML 2021, arXiv 2005.00743.
  *
- *     S_ij = A_i[j mod a] · B_i[⌊j/a⌋],  A_i = in_i W_A,  B_i = in_i W_B,  a·b = N,      O =
- * softmax(S) (X W_V)
+ *     S_ij = A_i[j mod a] · B_i[⌊j/a⌋],  A_i = in_i W_A,  B_i = in_i W_B,  a·b = N
+ *     O = softmax(S) (X W_V)
  *
  * A_i is tiled and B_i repeated, so that each of the N positions has a distinct pair of elements:
  * a row of logits is the Kronecker product B_i ⊗ A_i. (Tiling both would repeat with the period
@@ -12,9 +12,7 @@
  *
  * Shapes: W_A (dense.a.weight) [H, a, in], W_B (dense.b.weight) [H, b, in].
  * Cost: per head 2·T·in·(a + b) + T·S·(2 + 2V + 5). */
-#include "attention/mechanism.h"
-
-#include <math.h>
+#include "attention/common/synthesizer.h"
 
 enum { SIDE_A, SIDE_B };
 
@@ -22,21 +20,10 @@ static const struct oa_argument arguments[] = {
     { "a", OA_VALUE_INT, NULL, NULL, 1, 1 << 20,
       "length of the tiled factor; default: the largest divisor of N ≤ √N" },
     { "b", OA_VALUE_INT, NULL, NULL, 1, 1 << 20, "length of the repeated factor; default: N/a" },
-    { "input", OA_VALUE_CHOICE, NULL, "slice|full", 0, 0,
-      "slice: the D/H channels at the head's number in the layer" },
+    OA_SYNTHESIZER_INPUT_ARGUMENT,
     OA_LOGITS_HEAD_ARGUMENTS,
     { .key = NULL }
 };
-
-static bool factorized_dense_sliced(const struct oa_group *g)
-{
-    return oa_atom_is(g->atom, "input", "slice");
-}
-
-static long factorized_dense_input_width(const struct oa_group *g)
-{
-    return factorized_dense_sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
-}
 
 /* ---- a·b = N ---- */
 
@@ -67,34 +54,15 @@ static enum oa_error factorized_dense_check(oa_context *c, const struct oa_group
                        "factorized-dense: a = %ld times b = %ld is %ld, but must be the longest "
                        "length N = %ld; use divisors of N, or remove a and b",
                        a, b, a * b, N);
-    if (factorized_dense_sliced(g) && g->shape.width % g->layer_heads)
-        return oa_fail(
-            c, OA_SHAPE,
-            "factorized-dense gives each of the %d heads a slice of the model width, but %ld does "
-            "not divide by %d; change one, or use factorized-dense(input=full)",
-            g->layer_heads, g->shape.width, g->layer_heads);
-    return OA_OK;
+    return oa_synthesizer_check(c, g);
 }
 
 /* ---- parameters ---- */
 
-static struct oa_parameter *add_side(struct oa_group *g, const char *name, long out)
-{
-    long in = factorized_dense_input_width(g);
-    struct oa_parameter p = { .dims = 3,
-                              .dim = { g->shape.heads, out, in },
-                              .trainable = true,
-                              .decay = true,
-                              .matrix = true,
-                              .init = OA_INIT_UNIFORM,
-                              .scale = sqrt(6 / (double)(in + out)) }; /* Glorot */
-    return oa_group_parameter(g, name, &p);
-}
-
 static enum oa_error factorized_dense_parameters(struct oa_group *g)
 {
-    g->parameter[SIDE_A] = add_side(g, "dense.a.weight", factor_a(g));
-    g->parameter[SIDE_B] = add_side(g, "dense.b.weight", factor_b(g));
+    g->parameter[SIDE_A] = oa_synthesizer_weight(g, "dense.a.weight", factor_a(g));
+    g->parameter[SIDE_B] = oa_synthesizer_weight(g, "dense.b.weight", factor_b(g));
     return oa_status(g->context);
 }
 
@@ -110,36 +78,23 @@ static long factorized_dense_length(const struct oa_atom *a, oa_stored_axis *axi
 static void factorized_dense_part(oa_tape *t, const struct oa_group *g,
                                   const struct oa_layer_input *in, struct oa_part_tensors *out)
 {
-    long first = g->first_head * factorized_dense_input_width(g);
-    *out = (struct oa_part_tensors){ .kind = OA_PART_FOLD,
-                                     .scale = 1,
-                                     .width = factor_a(g),
-                                     .q = oa_head_linear(t, in->x, g->parameter[SIDE_A], NULL,
-                                                         factorized_dense_sliced(g), first),
-                                     .k = oa_head_linear(t, in->x, g->parameter[SIDE_B], NULL,
-                                                         factorized_dense_sliced(g), first) };
+    *out =
+        (struct oa_part_tensors){ .kind = OA_PART_FOLD,
+                                  .scale = 1,
+                                  .width = factor_a(g),
+                                  .q = oa_synthesizer_map(t, g, in->x, g->parameter[SIDE_A], NULL),
+                                  .k =
+                                      oa_synthesizer_map(t, g, in->x, g->parameter[SIDE_B], NULL) };
 }
 
 static double factorized_dense_flops(const struct oa_group *g, long queries, long keys)
 {
-    double layers = 2 * (double)(g->shape.heads * queries * factorized_dense_input_width(g)) *
+    double layers = 2 * (double)(g->shape.heads * queries * oa_synthesizer_input_width(g)) *
                     (double)(factor_a(g) + factor_b(g));
     return layers + oa_visible_pairs(g, queries, keys) * (2 + 2 * (double)g->shape.value_width + 5);
 }
 
 /* ---- oracle ---- */
-
-/* Number `at` of A_i (side 0) or B_i (side 1) of a head. */
-static double factorized_dense_side(const struct oa_group *g, const double *row, int which,
-                                    long head, long at)
-{
-    long in = factorized_dense_input_width(g), out = which == SIDE_A ? factor_a(g) : factor_b(g);
-    const double *x = row + (factorized_dense_sliced(g) ? (g->first_head + head) * in : 0);
-    double sum = 0;
-    for (long c = 0; c < in; c++)
-        sum += x[c] * oa_parameter_at(g, g->parameter[which], (head * out + at) * in + c);
-    return sum;
-}
 
 static enum oa_error factorized_dense_scores(const struct oa_group *g, const struct oa_oracle *in,
                                              double *s)
@@ -147,16 +102,16 @@ static enum oa_error factorized_dense_scores(const struct oa_group *g, const str
     long a = factor_a(g);
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++) {
-            const double *row = in->x + i * g->shape.width;
+            const double *x = in->x + i * g->shape.width;
             for (long j = 0; j < in->keys; j++)
-                *s++ = factorized_dense_side(g, row, SIDE_A, h, j % a) *
-                       factorized_dense_side(g, row, SIDE_B, h, j / a);
+                *s++ = oa_synthesizer_value(g, g->parameter[SIDE_A], NULL, x, h, j % a) *
+                       oa_synthesizer_value(g, g->parameter[SIDE_B], NULL, x, h, j / a);
         }
     }
     return OA_OK;
 }
 
-/* Which pair of numbers a position has. */
+/* N determines which pair of numbers a position has. */
 static bool factorized_dense_length_counts(const struct oa_group *g)
 {
     (void)g;

@@ -8,8 +8,8 @@
  * for keys instead of N². They do not depend on the input; a sequence shorter than N uses the
  * leading rows.
  *
- * Shapes: L (random.left), R (random.right) [H, N, k]; to the logits engine queries and keys that
- * are both tables. Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch. */
+ * Shapes: L (random.left), R (random.right) [H, N, k], which are the queries and keys of the logits
+ * engine. Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch. */
 #include "attention/mechanism.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  *
  *     S_ij = R[h][i][j],      O = softmax(S) (X W_V)
  *
- * The logits do not depend on the input at all: R is trained, or frozen as it was drawn. A sequence
+ * The logits do not depend on the input: R is trained, or frozen as it was drawn. A sequence
  * shorter than N uses the leading rows and columns.
  *
  * Shapes: R [H, N, N]. Cost: H·T·S·(2V + 5); without padding one map serves the whole batch. */

@@ -5,9 +5,9 @@
  *     w_ij = 1 + s + s²/2 with s = q_i·k_j/√d,   O_i = Σ_j w_ij v_j / Σ_j w_ij
  *
  * w_ij = φ(q_i)·φ(k_j) with φ(x) = [1, x/d^¼, x xᵀ/(√2 √d)]; of the symmetric matrix one triangle
- * is kept, off the diagonal times √2, which gives the same product with r = 1 + d + d(d + 1)/2.
+ * is used, off the diagonal times √2, which gives the same product with r = 1 + d + d(d + 1)/2.
  * Queries and keys have a width d of their own (option width). w ≥ ½, so the denominator needs no
- * guard. Rotary positions are made for the heads of the model and are not applied. Cost: per head
+ * guard. Rotary positions have the width of the model's heads and are not applied. Cost: per head
  * (T + S)·r·(2V + 2). */
 #include "attention/mechanism.h"
 

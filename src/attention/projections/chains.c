@@ -6,7 +6,7 @@
  *     permutation  f = 0, P k distinct coordinates, s_0 their signs
  *
  * Where d is not a power of two, d = 2^a·b with b odd, H = H_{2^a} ⊗ Q with a Haar matrix Q [b, b]
- * of the head, which keeps columns orthonormal. With b = 1 Q is a sign, which goes into s_0. */
+ * of the head, which keeps columns orthonormal. With b = 1 Q is a sign, a factor of s_0. */
 #include "attention/projections/chains.h"
 #include "attention/projections/orthonormal.h"
 
@@ -35,26 +35,15 @@ static double chain_random_sign(struct oa_stream s, long i)
     return oa_random_uniform(s, (uint64_t)i) < 0.5 ? -1 : 1;
 }
 
-/* The first k elements of a random permutation of 0 … d−1 (Fisher–Yates). */
-static const long *chain_distinct_columns(const struct oa_chain *c, struct oa_stream s,
-                                          struct oa_arena *scratch)
-{
-    long *order = oa_arena_take(scratch, (size_t)c->width * sizeof *order);
-    for (long i = 0; order && i < c->width; i++)
-        order[i] = i;
-    for (long i = 0; order && i < c->out; i++) {
-        long j = i + (long)oa_random_below(s, (uint64_t)i, (uint64_t)(c->width - i)),
-             kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
-    return order;
-}
-
+/* k distinct columns, or the first k. */
 static void chain_draw_columns(const struct oa_chain *c, bool first, struct oa_stream s,
                                struct oa_arena *scratch, double *numbers)
 {
-    const long *order = first ? NULL : chain_distinct_columns(c, s, scratch);
+    long *order = first ? NULL : oa_arena_take(scratch, (size_t)c->width * sizeof *order);
+    for (long i = 0; order && i < c->width; i++)
+        order[i] = i;
+    if (order)
+        oa_shuffle_first(s, order, c->width, c->out);
     for (long l = 0; l < c->out; l++)
         numbers[oa_chain_columns_at(c) + l] = (double)(order ? order[l] : l);
 }
@@ -126,9 +115,9 @@ void oa_chain_column(const struct oa_chain *c, const double *numbers, long l, do
                      double *column)
 {
     const double *last = numbers + c->factors * c->width;
-    long kept = (long)numbers[oa_chain_columns_at(c) + l];
+    long coordinate = (long)numbers[oa_chain_columns_at(c) + l];
     memset(column, 0, (size_t)c->width * sizeof *column);
-    column[kept] = last[kept];
+    column[coordinate] = last[coordinate];
     for (long i = c->factors - 1; i >= 0; i--) {
         chain_apply_hadamard(c, numbers + oa_chain_mix_at(c), room, column);
         for (long r = 0; r < c->width; r++)

@@ -10,10 +10,10 @@
 /* Substreams of a head's stream. */
 enum { OA_DRAW_MATRIX, OA_DRAW_SIGNS, OA_DRAW_COLUMNS, OA_DRAW_PLANES, OA_DRAW_ANGLES };
 
-/* The chain of a projection d × k; false: the kind is no chain. */
+/* The chain of a projection d × k; false if the kind is not a chain. */
 bool oa_chain_of(enum oa_projection kind, long d, long k, struct oa_chain *out);
-/* Whether it needs fewer FLOPs than the product with the d × k matrix; not if d has a large odd
- * factor. */
+/* Whether it needs no more FLOPs than the product with the d × k matrix; with a large odd factor of
+ * d it needs more. */
 bool oa_chain_pays(const struct oa_chain *c);
 /* Draws the oa_chain_numbers numbers of one head. */
 void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_stream head,

@@ -13,9 +13,9 @@
  *     givens        ⌈d ln d⌉ random plane rotations of the first k unit vectors: nearly Haar
  *     permutation   k distinct coordinates with random signs: negative control
  *
- * srht, hd3 and permutation are chains (chains.c) and mostly run as such. Stored as a Linear
- * weight: row l of a head is column l of its U. Drawn in double; head h uses substream h, so the
- * result does not depend on threads. */
+ * srht, hd3 and permutation are chains (chains.c), and run as such where that is faster. Matrices
+ * are stored as Linear weights: row l of a head is column l of its U. Drawn in double; head h uses
+ * substream h, so that the result does not depend on the number of threads. */
 #include "attention/mechanism.h"
 #include "attention/projections/chains.h"
 #include "attention/projections/orthonormal.h"
@@ -140,7 +140,7 @@ static enum oa_error generate_slice(oa_context *c, const struct oa_projection_sh
 static const struct {
     const char *name;
     void (*make)(const struct projection_head *h); /* NULL: learned, slice (generate_slice) */
-    const char *what;
+    const char *description;
 } kinds[OA_PROJECTIONS] = {
     [OA_PROJECTION_LEARNED] = { "learned", NULL, "trained with the model" },
     [OA_PROJECTION_HAAR] = { "haar", generate_haar,
@@ -175,7 +175,7 @@ const char *oa_projection_name(enum oa_projection kind)
 
 const char *oa_projection_description(enum oa_projection kind)
 {
-    return kinds[kind].what;
+    return kinds[kind].description;
 }
 
 enum oa_projection oa_projection_of(const char *word)

@@ -70,8 +70,8 @@ struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omeg
         bool exact = o->ensemble == OA_PROJECTION_HD3;
         p.init = OA_INIT_CUSTOM;
         p.fill = omega_fill_orthogonal;
-        p.fill_room = (o->width - o->count % o->width) % o->width *
-                      o->width; /* the last block is made whole */
+        /* The last block is drawn whole. */
+        p.fill_room = (o->width - o->count % o->width) % o->width * o->width;
         p.fill_argument[COUNT] = o->count;
         p.fill_argument[WIDTH] = o->width;
         p.fill_argument[NORMS] = exact ? OA_NORMS_ROOT : o->norms;

@@ -16,9 +16,8 @@ struct oa_omega {
 };
 /* Registers features.omega [r_0, K]. NULL after a failure. */
 struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omega *o);
-/* fitted_oracle.c: map with features fitted to the data, or (kept) to the running moments,
- * parameters 1 and 2. */
+/* fitted_oracle.c: map with features fitted to the data, or to the running moments of the group. */
 enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in,
-                                enum oa_random_fit kind, bool kept, double *weights);
+                                enum oa_random_fit kind, bool running, double *weights);
 
 #endif

@@ -7,8 +7,8 @@
  *     Q = H_0 H_1 … restricted to k columns, column l times sign(R_ll)
  *
  * Blocked (Schreiber, Van Loan 1989): a panel of m reflections is I − V T Vᵀ with T upper
- * triangular, T_ll = 1, T_{0…l−1, l} = −T V_{0…l−1}ᵀ v_l, so that it passes over the other columns
- * once; four columns go through together. Columns are contiguous. Cost: 4dk² − 4k³/3 FLOPs. */
+ * triangular, T_ll = 1, T_{0…l−1, l} = −T V_{0…l−1}ᵀ v_l, so that a panel passes over the other
+ * columns once, four at a time. Columns are contiguous. Cost: 4dk² − 4k³/3 FLOPs. */
 #include "attention/projections/orthonormal.h"
 
 #include <math.h>
@@ -84,9 +84,9 @@ static void qr_multiply_tile(const struct qr_update *u, double w[PANEL][TILE])
         long i = u->transposed ? u->count - 1 - step : step;
         long low = u->transposed ? 0 : i + 1, high = u->transposed ? i : u->count;
         for (long j = low; j < high; j++) {
-            double qr_factor = u->transposed ? t[j * PANEL + i] : t[i * PANEL + j];
+            double factor = u->transposed ? t[j * PANEL + i] : t[i * PANEL + j];
             for (int c = 0; c < TILE; c++)
-                w[i][c] += qr_factor * w[j][c];
+                w[i][c] += factor * w[j][c];
         }
     }
 }
@@ -107,7 +107,7 @@ static void qr_subtract_tile(const struct qr_update *u, double *const x[TILE],
     }
 }
 
-/* The same for one column: what is left of a multiple of four. */
+/* The same for one column, of those after the last tile. */
 static void qr_update_one(const struct qr_update *u, double *x)
 {
     double w[PANEL];
@@ -209,7 +209,8 @@ static void qr_factor(oa_context *threads, struct qr_factors *f)
     }
 }
 
-/* Panels from the last: the columns before a panel are still unit vectors that it leaves alone. */
+/* From the last panel to the first: a panel does not change the columns before it, which are still
+ * unit vectors. */
 static void qr_form_q(oa_context *threads, const struct qr_factors *f, double *q)
 {
     memset(q, 0, (size_t)(f->d * f->k) * sizeof *q);

@@ -4,10 +4,9 @@
  *     q = s t_h Λ_h norm(x W_Q),   k = s norm(x W_K),   s = √(D/K) for scale=jl, else 1
  *
  * W_Q, W_K are learned, from normal initial values or random matrices (init), or frozen random
- * matrices (generator.c) without bias. With `tie` keys use
- * W_Q; the trainable scalar t_h and diagonal Λ_h apply to queries only. norm is that of qknorm,
- * with a gain each for queries and keys, or nothing. Rotary positions come last: they commute with
- * s and t_h, but not with Λ_h.
+ * matrices (generator.c) without bias. With `tie` keys use W_Q; the trainable scalar t_h and
+ * diagonal Λ_h apply to queries only. norm is that of qknorm, with a gain each for queries and
+ * keys, or the identity. Rotary positions come last: they commute with s and t_h, but not with Λ_h.
  *
  * Frozen projections that are chains of fast transforms (SRHT, HD3, permutation) are stored and run
  * as such.
@@ -154,17 +153,17 @@ static struct oa_parameter *projection_add_weight(struct oa_group *g, enum oa_pr
                               .matrix = true,
                               .init = OA_INIT_NORMAL,
                               .scale = 1 / sqrt((double)g->shape.width) };
-    char kept[32];
+    char full[32];
     struct oa_chain chain;
     struct oa_projection_shape shape = projection_shape(g, kind, heads);
-    snprintf(kept, sizeof kept, "%s", name);
+    snprintf(full, sizeof full, "%s", name);
     enum oa_projection drawn = kind == OA_PROJECTION_LEARNED ? projection_kind(g, "init") : kind;
     p.trainable = p.decay = kind == OA_PROJECTION_LEARNED;
     if (drawn != OA_PROJECTIONS)
         projection_draw(g, drawn, heads, name, &p);
     if (!g->stored_weights && oa_projection_chain(&shape, &chain))
-        projection_as_chain(&chain, &p, kept, sizeof kept);
-    return oa_group_parameter(g, kept, &p);
+        projection_as_chain(&chain, &p, full, sizeof full);
+    return oa_group_parameter(g, full, &p);
 }
 
 static struct oa_parameter *projection_add_bias(struct oa_group *g, long heads, const char *name)
@@ -213,7 +212,7 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
     if (oa_atom_value_exists(a, "init") && !oa_atom_is(a, "init", "normal") &&
         !oa_atom_is(a, "qk", "learned")) {
         snprintf(sentence, size,
-                 "init applies to learned projections: a frozen one is drawn as qk has it.");
+                 "init applies to learned projections: a frozen one is drawn as set by qk.");
         return true;
     }
     if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned") ||

@@ -12,7 +12,7 @@ static long layout_blocks(const struct oa_group *g, long length)
     return (length + block - 1) / block;
 }
 
-/* On the plan device every block is visited too. */
+/* Plans visit every block, so that large layouts take long. */
 static enum oa_error layout_check_size(const struct oa_group *g, long P, long Q)
 {
     double blocks = (double)g->shape.heads * (double)P * (double)Q;

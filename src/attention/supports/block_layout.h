@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * block.layout [H, P, Q], 0 or 1: a block sparsity pattern (block-sparse, bigbird) as a frozen
- * parameter. "Support" is the library's word for a sparsity pattern: the keys visible to each
- * query. */
+ * parameter. The support of an attention is its sparsity pattern: the keys visible to each query.
+ */
 #ifndef ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 #define ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 

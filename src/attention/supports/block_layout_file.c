@@ -99,10 +99,10 @@ enum oa_error oa_layout_from_file(oa_context *c, const struct oa_parameter *p, u
         out[i] = -1;
     oa_text_init(&path, c);
     enum oa_error e = oa_copies_find(c, p->source, &path);
-    bool there = e == OA_OK && oa_file_exists(path.s);
-    if (there)
+    bool exists = e == OA_OK && oa_file_exists(path.s);
+    if (exists)
         e = oa_file_read(c, path.s, &text, &length);
-    if (there && e == OA_OK)
+    if (exists && e == OA_OK)
         e = layout_read_text(&r, text, length);
     oa_free(text);
     oa_text_free(&path);
