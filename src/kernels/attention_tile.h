@@ -25,11 +25,12 @@ struct oa_attention_tile {
     const void *q; /* act [rows, k.width], ldq elements apart */
     long ldq;
     struct oa_attention_keys k, v;
-    void
-        *logits; /* real [rows, cols], lds elements apart: what scale multiplies, overwritten; NULL:
-                    products of q and k, which otherwise are for gradients only and may be empty */
+    void *logits; /* real [rows, cols], lds elements apart: logits before the scale, overwritten.
+                     NULL: they are products of q and k; otherwise q and k are used by gradients
+                     only and may be empty */
     long lds;
-    double keep; /* below 1: weights are dropped, as dropout_tile does it with what follows */
+    double
+        keep; /* below 1: dropout of the weights as by dropout_tile, with the following arguments */
     struct oa_stream dropout;
     uint64_t block0, blocks_a_row;
 };
@@ -41,14 +42,14 @@ struct oa_attention_sums {
     bool first;
 };
 
-/* Numbers of the transposes of q and d_o of a block, rows padded to 32. */
+/* Elements of the transposes of q and d_o of a block; rows are padded to 32. */
 #define OA_ATTENTION_TURNED(width, values)                                                         \
     ((oa_round_up(width, 32) + oa_round_up(values, 32)) * OA_ATTENTION_ROWS)
 
-/* lse, delta real [rows]. turned: act [OA_ATTENTION_TURNED], room for the transposes, which the
- * first tile of a block makes (turn) and the others use. dq real [rows, k.width] ← dq + dS K;
- * first: ← dS K. dv += Pᵀ dO and dk += dSᵀ Q, real [cols/16][width rounded up to 16][16]. NULL: not
- * wanted. ds: act [rows, cols rounded up to 32], ldds elements apart: dS. */
+/* lse, delta real [rows]. turned: act [OA_ATTENTION_TURNED], the transposes, which the first tile
+ * of a block computes (turn) and the others reuse. dq real [rows, k.width] ← dq + dS K; first: ← dS
+ * K. dv += Pᵀ dO and dk += dSᵀ Q, real [cols/16][width rounded up to 16][16]. NULL: not wanted. ds:
+ * act [rows, cols rounded up to 32], ldds elements apart: dS. */
 struct oa_attention_gradient {
     const void *d_o; /* act [rows, v.width], ldo elements apart */
     long ldo;
@@ -62,8 +63,8 @@ struct oa_attention_gradient {
 /* With P = e^{scale·s − lse} as softmax_again makes it, P∘factor and dS = P∘(factor∘dp − delta), 0
  * where P is 0, both rounded: up to 32 columns, of which column j is column first + j of low and
  * high. Rows 2i and 2i + 1 are stored side by side, [rows/2, 32, 2]; dS also row by row, [⌈rows/16⌉
- * tiles, `tile` elements apart][16, `row` elements apart][32]. Columns after the last are 0, and
- * what is below the least normal number may be. */
+ * tiles, `tile` elements apart][16, `row` elements apart][32]. Columns after the last are 0; values
+ * below the least normal number may be 0. */
 struct oa_softmax_pairs {
     long rows, cols, first; /* rows: even */
     double scale;

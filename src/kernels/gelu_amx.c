@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GELU, SiLU and their derivatives in bf16 by look-up: there are 65,536 numbers, and what the
- * vector version makes of each of them is kept, so that the bits are the same. Only on processors
- * with AMX: there a gather of 16 numbers was measured to take half of the time of computing GELU;
- * on others it may take longer. */
+ * GELU, SiLU and their derivatives in bf16 by look-up: a table has the results of the vector
+ * version for all 65,536 numbers, so that the bits are the same. Only on processors with AMX: there
+ * a gather of 16 numbers was measured to take half of the time of computing GELU; on others it may
+ * take longer. */
 #include "kernels/kernels.h"
 #include "kernels/vector_avx512.h"
 
@@ -11,7 +11,8 @@
 enum { NUMBERS = 1 << 16 };
 
 struct activation_table {
-    uint16_t value[NUMBERS + 1]; /* the last is read with the one before it, and not used */
+    uint16_t
+        value[NUMBERS + 1]; /* the last one is read together with the one before it, and not used */
     float slope[NUMBERS];
 };
 static struct activation_table gelu_table, silu_table;
@@ -49,7 +50,9 @@ static void fill_activation_tables(void)
     fill_activation_table(&silu_table, act.silu, real.silu_gradient);
 }
 
-enum { AHEAD = 1024 }; /* numbers that are fetched ahead: gathers leave no room for it */
+enum {
+    AHEAD = 1024
+}; /* prefetch distance in numbers: gathers leave the hardware prefetcher no room */
 
 INLINE __m512i load_indices(const uint16_t *x, long lanes)
 {

@@ -4,13 +4,13 @@
  *
  * oneDNN compiles a "primitive" for one shape, one set of strides and one number of threads, which
  * costs about a millisecond; running it costs about half a microsecond in addition to the
- * arithmetic. So every worker keeps the primitives it has met in a hash table, with their memory
- * objects and the arguments ready made; a call only changes three pointers. Everything runs on the
- * calling thread: OpenMP is set so around each call, since oneDNN asks for the number of threads
- * both when it makes a primitive and when it runs one. Results therefore do not depend on any
- * thread count. Single rows, and rows apart, go to our own product (vector_gemm_row.h), and so does
- * a shape of which oneDNN makes no primitive. On a processor with AMX the bf16 products use it; the
- * operating system's permission is asked for in base. */
+ * arithmetic. So every worker caches the primitives it has used in a hash table, with their memory
+ * objects and arguments; a call only changes three pointers. Everything runs on the calling thread:
+ * OpenMP is set to one thread around each call, since oneDNN reads the number of threads both when
+ * it creates a primitive and when it runs one. Results therefore do not depend on the number of
+ * threads. Products of a single row, batch-invariant products, and shapes for which oneDNN creates
+ * no primitive use the kernel of this library (vector_gemm_row.h). On a processor with AMX the bf16
+ * products use it; base/processor.c requests the permission of the operating system. */
 #include "kernels/kernels.h"
 
 #include <dnnl.h>
@@ -19,7 +19,7 @@
 
 enum {
     MOST_PRIMITIVES = 1024
-}; /* then the table starts anew: a stream of odd shapes must not fill the memory */
+}; /* a full table is cleared, so that ever new shapes do not fill the memory */
 
 #define CODE_ROOM ((size_t)8 << 20) /* bytes */
 
@@ -47,7 +47,7 @@ struct oa_gemm_state {
 /* ---- threads ---- */
 
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-/* From OpenMP; <omp.h> belongs to one compiler, these two functions to all. */
+/* From OpenMP; <omp.h> is of one compiler, these two functions are in all implementations. */
 int omp_get_max_threads(void);
 void omp_set_num_threads(int n);
 #else
@@ -230,7 +230,7 @@ static dnnl_status_t fill_product(struct oa_gemm_state *s, struct onednn_product
     return status;
 }
 
-/* oneDNN does not look whether it gets memory for the code that it makes, and crashes without. */
+/* oneDNN does not check the allocation of memory for generated code, and crashes without it. */
 static bool has_room_for_code(struct oa_gemm_state *s)
 {
     void *room = mmap(NULL, CODE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -425,7 +425,8 @@ static void onednn_gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const 
 #define ONEDNN                                                                                     \
     "onednn " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) "." TEXT(DNNL_VERSION_PATCH) " "
 
-/* From strong to weak: the bits of an instruction set hold those of the ones it includes. */
+/* From strong to weak: the bits of an instruction set include those of the sets that it contains.
+ * */
 static const struct level {
     unsigned bits;
     enum oa_isa f32, bf16; /* what it uses for products of this precision; OA_ISA_REF: it cannot */

@@ -6,17 +6,17 @@
  * goes to C once, at the end.
  *
  * Included after ACT, REAL, LOAD, STORE, BLOCK_M, BLOCK_N, BLOCK_K, TILE_M, TILE_N; a block is
- * whole tiles. A file that has better parts defines GEMM_PARTS and them (vector_gemm.h); what each
- * does is described at the plain ones.
+ * whole tiles. A file with faster parts defines GEMM_PARTS and these parts (vector_gemm.h); the
+ * plain ones here document each.
  *
  * Element (i, j) of C is the same sum in the same order wherever it is in the matrix and however
- * large that is; only products of a single row may go another way (GEMM_ROW). */
+ * large that is; only products of a single row may use another order (GEMM_ROW). */
 #include "base/processor.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
 
-/* Every number is written before it is read. */
+/* Not initialised: every number is written before it is read. */
 struct oa_gemm_state {
     REAL *a, *b,
         *c; /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
@@ -103,7 +103,7 @@ static void gemm_pack(long tile, long width, long depth, const ACT *x, long acro
                         along, out);
 }
 
-/* The sums of a block go to C. */
+/* Stores the sums of a block in C. */
 static void gemm_finish(const struct oa_gemm *g, long rows, long cols, const REAL *sums, void *c,
                         long at)
 {

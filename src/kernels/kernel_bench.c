@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The bench: the problems of kernel_cases.h at the sizes a model has, timed for every version of
- * the kernel. */
+ * Benchmark: the problems of kernel_cases.h at the sizes of a model, timed for every version of the
+ * kernel. */
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 
@@ -9,8 +9,8 @@
 enum { REPEATS = 5, TRIES = 3 };
 static const double seconds_each = 4e-4; /* of one repeat */
 
-/* Products as they come in a model of width 768: projection, gradient of its weights, QKᵀ, PV of
- * attention tiles. */
+/* Products in a model of width 768: projection, gradient of its weights, QKᵀ, PV of attention
+ * tiles. */
 static const struct {
     const char *name;
     long m, n, k;

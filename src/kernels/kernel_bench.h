@@ -15,21 +15,21 @@ typedef void oa_kernel_row(void *argument, const char *kernel, const char *preci
                            double speedup, double worst_error);
 
 /* Calls row() for every version of every kernel that this processor can run, f32 then bf16. Takes
- * some seconds; a stop that is asked for ends it after the kernel at work. */
+ * some seconds; a requested stop ends it after the current kernel. */
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument);
 
 /* GFLOP/s, or GB/s read and written: of one core, and of all threads of the context, as many as can
  * run at once (base.h: oa_cpu_concurrency) added up; the best of many slices of a tenth of a
- * millisecond (of a copy, a dozen longer ones), since other programs can only slow them down, and
- * the median, what the machine gave while it was asked. */
+ * millisecond (of a copy, a dozen longer ones), since other programs can only slow them down; and
+ * the median, the typical rate at the time of measurement. */
 struct oa_peak_rate {
     double one, all, one_median, all_median;
     const char *how; /* what was run, in words */
 };
 
-/* What the machine can do at most with the context's instruction set, by loops that do nothing
- * else, on numbers as models have them. Takes about a second; a stop that is asked for ends it, and
- * what was not measured is 0. */
+/* Peak rates of the machine with the context's instruction set, by loops of nothing but these
+ * instructions, on numbers like those of models. Takes about a second; a requested stop ends it,
+ * and rates not measured are 0. */
 struct oa_peak {
     struct oa_peak_rate f32, bf16; /* matrix arithmetic */
     struct oa_peak_rate loads; /* AMX: bf16 products with a tile loaded for each; all 0 elsewhere */
@@ -38,8 +38,8 @@ struct oa_peak {
 void oa_kernels_peak(oa_context *c, struct oa_peak *out);
 
 /* FLOPs a second at which a step in that precision could run, of one core or of all threads: with
- * AMX those of products with loads, at whose clock steps run. f64 has half of f32's, since a vector
- * holds half as many. */
+ * AMX the peak of products with loads, because steps run at the clock of these. f64 has half of
+ * f32's, since a vector holds half as many. */
 double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool one);
 
 /* AMX on a shared machine has two states, in which tiles are loaded at very different speeds:
@@ -49,13 +49,13 @@ const char *oa_peak_state(const struct oa_peak *p);
 
 /* Bytes per second that all threads of the context together read of `bytes` contiguous bytes, with
  * the widest loads of the processor; the best of some passes in several ways, by `clock`, in
- * seconds. What fits in a cache is read from there. 0 after a failure. */
+ * seconds. Bytes that fit in a cache are read from there. 0 after a failure. */
 double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void));
 
 /* Rounds of which each of some tries takes `seconds` or more: the least power of two.
- * take(argument, rounds) gives the seconds that so many take. One try would not do: where something
- * held it up, it would pass for long enough, and what is measured with so few rounds would be the
- * clock. */
+ * take(argument, rounds) gives the seconds that so many take. One try is not enough: if it is
+ * interrupted it seems to take long enough, and a measurement with so few rounds would mostly
+ * measure the clock. */
 long oa_enough_rounds(double (*take)(void *argument, long rounds), void *argument, double seconds);
 
 /* The loops: each runs `rounds` times PEAK_CHAINS independent instructions and gives a number that

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files kernel_cases_SUBJECT.c are written with. Each has the cases of one subject: shapes
- * of the operands, one call, the size of errors, and at its end the list; kernel_cases.c strings
- * the lists together. */
+ * Macros and functions of the files kernel_cases_SUBJECT.c. Each file has the cases of one subject
+ * (shapes of the operands, one call, the size of errors) and ends with their list; kernel_cases.c
+ * joins the lists. */
 #ifndef ORTHANT_KERNEL_CASE_TOOLS_H
 #define ORTHANT_KERNEL_CASE_TOOLS_H
 
@@ -37,7 +37,7 @@ extern const struct kernel_case_list oa_cases_products, oa_cases_rows, oa_cases_
         CASE_##type, CASE_##role, FILL_##fill, OPERAND_TILE, more                                  \
     }
 /* The function `call` of a case for a kernel that returns nothing, and for one that returns a
- * number; the declaration at the end takes the semicolon. */
+ * number; the declaration at its end needs the semicolon after the macro. */
 #define CALL(f, ...)                                                                               \
     static double f##_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)    \
     {                                                                                              \
@@ -91,7 +91,7 @@ static inline double roundings(long n) /* of a sum of n terms */
     return 4 + sqrt((double)n);
 }
 
-/* Where operand i of the problem keeps element (r, j). */
+/* The index of element (r, j) in operand i of the problem. */
 static inline long at(const problem *p, int i, long r, long j)
 {
     return r * p->operand[i].ld + j;

@@ -64,7 +64,7 @@ int oa_kernel_versions(oa_context *c, enum oa_precision p,
         out[count++] = (struct kernel_version){ "avx512bf16", k };
     }
 #endif
-    if (p == OA_PRECISION_BF16 && cpu->avx512_bf16) { /* what would be used without what is best */
+    if (p == OA_PRECISION_BF16 && cpu->avx512_bf16) { /* the versions that the best one replaces */
         oa_kernels_unpacked(&k, p, oa_cpu_isa(cpu), cpu);
         out[count++] = (struct kernel_version){ k.gemm_name, k };
         oa_kernels_without_amx(&k, p, oa_cpu_isa(cpu), cpu);

@@ -75,7 +75,7 @@ MAGNITUDE(gate_swish_gradient)
         m[j] = 4 * fabs(a[o][j]) + (o == 4 ? 4 * fabs(b[0][j] * b[2][j]) * (1 + fabs(b[1][j])) : 0);
 }
 
-/* σ and the bend cancel around −1.28; 1 − σ cancels in the plain version. */
+/* The two terms cancel around −1.28; 1 − σ cancels in the plain version. */
 MAGNITUDE(silu_gradient)
 {
     for (long j = 0; j < p->cols; j++)
@@ -97,7 +97,7 @@ MAGNITUDE(relu2)
 
 static const struct oa_stream dropout_stream = { 0x0123456789abcdefu, 0xfedcba9876543210u };
 static const double keep_values[] = { 0.9, 0.5, 1.0, 0.0 };
-/* The first element: of a block in the middle, and such that block 2³² is crossed. */
+/* The first element: within the stream, and such that the elements cross block 2³². */
 static const uint64_t dropout_first[] = { 400, 4 * ((uint64_t)1 << 32) - 8 };
 
 CALL(dropout, p->cols, dropout_stream, dropout_first[p->variant & 1], keep_values[p->variant / 2],
@@ -105,7 +105,7 @@ CALL(dropout, p->cols, dropout_stream, dropout_first[p->variant & 1], keep_value
 CALL(dropout_tile, p->rows, p->cols, dropout_stream, dropout_first[p->variant & 1] / 4, 1000,
      keep_values[p->variant / 2], x[0], p->operand[0].ld);
 
-/* Some of what is compared with is zero. */
+/* Some elements of `like` are zero. */
 static void dropout_alike_shape(problem *p)
 {
     case_put(p, CASE_REAL, CASE_IN, FILL_CHANCE, 1, p->cols, p->cols);
@@ -118,7 +118,7 @@ CALL(dropout_alike, p->cols, keep_values[p->variant], x[0], x[1]);
 CALL(normals, p->cols, p->variant / 2 ? 1 : 0.02, dropout_stream, dropout_first[p->variant & 1] / 2,
      x[0]);
 
-/* Variants: bit 0 backward, bit 1 interleaved, bit 2 heads with columns that do not turn. */
+/* Variants: bit 0 backward, bit 1 interleaved, bit 2 heads with columns that are not rotated. */
 static void rotate_shape(problem *p)
 {
     case_put(p, CASE_REAL, CASE_IN, FILL_FACTOR, 1, p->cols, p->cols);

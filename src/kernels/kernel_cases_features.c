@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cases of feature maps made of elements and of their products. */
+ * Cases of feature maps of single elements and of their products. */
 #include "kernels/kernel_case_tools.h"
 
 /* ---- one number each ---- the variant is the feature; powers up to the third */

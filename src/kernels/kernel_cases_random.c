@@ -21,7 +21,7 @@ static void random_features_shape(problem *p)
 CALL(random_features, (enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], x[1],
      p->operand[1].ld, x[2], p->operand[2].ld, x[3]);
 
-/* An exponential carries the error of its argument over. */
+/* The relative error of an exponential is the error of its argument. */
 MAGNITUDE(random_features)
 {
     for (long i = 0; i < p->rows; i++) {

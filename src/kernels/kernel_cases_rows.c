@@ -23,7 +23,7 @@ MAGNITUDE(add_scaled)
 
 ASK(dot, p->cols, x[0], x[1]);
 
-/* The sum is made in double: 2⁻²⁹ of what a float sum may be off. */
+/* The sum is computed in double: 2⁻²⁹ of the error of a float sum. */
 static double dot_magnitude(const problem *p, double *const *b)
 {
     double sum = 0;

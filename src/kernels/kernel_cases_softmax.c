@@ -25,7 +25,7 @@ static double softmax_tile_call(table *k, struct oa_gemm_state *s, const problem
     return 0;
 }
 
-/* e^t is off by the error of t, which is as large as the terms t is the difference of. */
+/* The relative error of e^t is the error of t, a difference of large terms. */
 MAGNITUDE(softmax_tile)
 {
     for (long i = 0; i < p->rows; i++) {
@@ -68,7 +68,8 @@ static void softmax_to_tiles_shape(problem *p)
     long steps = (p->cols + 31) / 32;
     p->rows = (p->rows + 15) / 16 * 16;
     softmax_tile_shape(p);
-    p->operand[2].role = CASE_IN; /* what is left there is nobody's: the call works on a copy */
+    p->operand[2].role =
+        CASE_IN; /* its contents after the call are undefined: the call works on a copy */
     case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32 * steps, 32 * steps);
 }
 
@@ -268,7 +269,7 @@ CALL(softmax_pairs, &(struct oa_softmax_pairs){ .rows = p->rows,
                                                 .row = 32,
                                                 .tile = 512 });
 
-/* P is off by the error of its exponent, dS by that and the rounding of the difference. */
+/* The error of P is that of its exponent; that of dS also has the rounding of the difference. */
 MAGNITUDE(softmax_pairs)
 {
     for (long i = 0; i < p->rows; i++)
@@ -277,7 +278,7 @@ MAGNITUDE(softmax_pairs)
             double factor = p->variant ? b[4][cell] : 1,
                    off = 98 + 2 * (isfinite(b[5][i]) ? fabs(b[5][i]) : 0);
             bool seen =
-                isfinite(b[2][cell]) && isfinite(b[5][i]); /* what is not seen is no number */
+                isfinite(b[2][cell]) && isfinite(b[5][i]); /* where not visible, elements are NaN */
             double weight = seen ? exp(LOGIT_SCALE * b[2][cell] - b[5][i]) : 0;
             double shift = fabs(b[3][cell] * factor) + fabs(b[6][i]);
             m[o == 9 ? cell : pair] = off * weight * (o == 7 ? factor : shift);

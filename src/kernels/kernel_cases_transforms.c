@@ -33,7 +33,7 @@ static void lanes_out_shape(problem *p)
 CALL(lanes_out, p->rows, p->cols, lanes_index(p, x), p->variant ? x[1] : NULL, x[2], x[3],
      p->operand[3].ld);
 
-/* cols rows of lanes, cut to the largest unit·2^stages below; variants: units 1 and 3. */
+/* cols rows of lanes, at most the largest unit·2^stages below; variants: units 1 and 3. */
 static long hadamard_unit(const problem *p)
 {
     return p->variant ? 3 : 1;

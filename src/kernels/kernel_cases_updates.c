@@ -83,7 +83,7 @@ MAGNITUDE(sgd)
 
 ASK(sum_squares, p->cols, x[0]);
 
-/* The sum is made in double: 2⁻²⁹ of what a float sum may be off. */
+/* The sum is computed in double: 2⁻²⁹ of the error of a float sum. */
 static double sum_squares_magnitude(const problem *p, double *const *b)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Solving a problem of kernel_cases.h and judging the answer; kernel_values.c makes the numbers. */
+ * Solves a problem of kernel_cases.h and checks the answer; kernel_values.c draws the numbers. */
 #include "kernels/kernel_cases.h"
 
 #include <float.h>
@@ -36,9 +36,9 @@ static double read_element(enum oa_type t, const void *x, long i)
     return t == OA_F64 ? ((const double *)x)[i] : ((const int32_t *)x)[i];
 }
 
-/* Where the operand has no elements, all bytes are 0xff in what is only read, NaN in every type,
- * and 0xfe in what is written, a huge number: a kernel that goes too far then changes it, which it
- * may not with a NaN. */
+/* Bytes that belong to no element are 0xff in operands that are only read, NaN in every type, and
+ * 0xfe in those that are written, a huge number: a kernel that writes too far changes such a
+ * number, but perhaps not a NaN. */
 static enum oa_error make_operand(oa_context *c, const struct kernel_problem *p,
                                   const struct oa_kernels *k, const struct case_values *v, int o,
                                   struct case_memory *m)
@@ -131,7 +131,7 @@ static void judge_operand(const struct kernel_problem *p, const struct oa_kernel
         }
 }
 
-/* A kernel that only rounds: the same bits as the plain version, but for the bits of a NaN. */
+/* A kernel that only rounds must give the bits of the plain version, except those of a NaN. */
 static void judge_bits(const struct kernel_problem *p, const struct oa_kernels *k, int o,
                        const void *got, const void *right, struct kernel_verdict *v)
 {
@@ -189,7 +189,7 @@ static enum oa_error solve_problem(oa_context *c, const struct kernel_problem *p
     return oa_status(c);
 }
 
-/* What is right, by the f64 table: the operands after the call, as numbers. */
+/* The reference by the f64 table: the operands after the call, as doubles. */
 static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p,
                                    const struct case_values *v, struct case_values *after,
                                    double *result)

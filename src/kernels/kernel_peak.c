@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The peaks of the machine: arithmetic in registers and a large copy, on one core and on all. A
  * shared machine changes its speed from one moment to the next, so each is measured in many slices.
- * Short ones are timed by the wall: few are interrupted, and those are neither the best nor the
- * median, while the clock of a thread that was interrupted counts a tenth of a millisecond up to a
+ * Short slices are timed by the wall clock: few are interrupted, and those are neither the best nor
+ * the median; the clock of an interrupted thread would measure a tenth of a millisecond up to a
  * fifth too short. Long ones are timed by the clock of the thread. */
-#define READ_WORDS 16 /* what every processor has */
+#define READ_WORDS 16 /* in every processor */
 #include "kernels/peak_numbers.h"
 #include "kernels/peak_read.h"
 
@@ -14,11 +14,11 @@
 
 enum { PRODUCT = 384, SLICES = 500, LARGE_SLICES = 12, PRODUCT_SLICES = 5 };
 static const double slice_seconds = 1e-4;
-static const double settle_seconds = 5e-3; /* until the clock is that of the loop */
+static const double settle_seconds = 5e-3; /* until the clock rate has adapted to the loop */
 static const size_t least_copy = 64 << 20,
                     most_copy = 256 << 20; /* bytes: beyond the caches, of one of the two */
 
-/* What one core does in a slice; `amount` is what a slice counts: FLOPs or bytes. */
+/* The work of one core in a slice; `amount` is its FLOPs or bytes. */
 struct peak_burst {
     void (*run)(struct peak_burst *b, long item, long items);
     double amount;
@@ -116,8 +116,8 @@ static void run_slices(oa_context *c, struct peak_burst *b, long items, double *
     }
 }
 
-/* amount: of a slice on one core. Of a copy all cores share the amount. Threads that take turns on
- * a core have what it has together. */
+/* amount: of a slice on one core. For a copy all cores share the amount. Threads that share a core
+ * also share its rate. */
 static void measure_burst(oa_context *c, struct peak_burst *b, double amount, bool shared,
                           struct oa_peak_rate *out)
 {
@@ -235,7 +235,7 @@ double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool 
     return 1e9 * (one ? rate->one : rate->all) / (precision == OA_PRECISION_F64 ? 2 : 1);
 }
 
-/* Loads are what a neighbour on the core's other thread slows down, to a quarter. */
+/* Another program on the other hyperthread of the core slows loads down, to a quarter. */
 const char *oa_peak_state(const struct oa_peak *p)
 {
     double share = p->bf16.one > 0 ? p->loads.one_median / p->bf16.one : 0;

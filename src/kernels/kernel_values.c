@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The numbers of a problem of kernel_cases.h: drawn by its seed, awkward where the case bears it.
- */
+ * The numbers of a problem of kernel_cases.h: drawn by its seed, with extreme values where the case
+ * allows them. */
 #include "kernels/kernel_cases.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static double filler_normal(const struct case_filler *f, uint64_t index)
     return oa_random_normal(f->stream, index);
 }
 
-/* N(0, 1), or something a kernel may stumble over. */
+/* N(0, 1), or an extreme value. */
 static double fill_normal(const struct case_filler *f, uint64_t index)
 {
     int bear = f->p->awkward ? f->p->what->bear : 0;
@@ -50,7 +50,8 @@ static double fill_normal(const struct case_filler *f, uint64_t index)
     return x;
 }
 
-/* What row i sees: all, nothing, a prefix as under a causal mask, or something in the middle. */
+/* The columns visible to row i: all, none, a prefix as under a causal mask, or an interval inside.
+ * */
 static double fill_bound(const struct case_filler *f, long row, bool high)
 {
     long cols = f->p->cols, kind = row % 5;
@@ -69,7 +70,7 @@ static double fill_bound(const struct case_filler *f, long row, bool high)
     return (double)(high ? (a > b ? a : b) + 1 : (a < b ? a : b));
 }
 
-/* A logit where the row sees, by the two operands before; NaN elsewhere. */
+/* A logit where visible, by the two operands before; NaN elsewhere. */
 static double fill_seen(const struct case_filler *f, long row, long col, uint64_t index)
 {
     if (col < f->x[f->operand - 2][row] || col >= f->x[f->operand - 1][row])

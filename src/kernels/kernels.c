@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernels: filling the table. Plain C first, then every version the processor can run, weakest to
- * strongest, each overwriting the pointers it improves. Matrix products come last: oneDNN where it
- * may be used, then ours on packed operands. */
+ * kernels: filling the table. Plain C first, then every version that the processor can run, weakest
+ * to strongest, each of which overwrites the pointers it improves. Matrix products come last: those
+ * of oneDNN where it may be used, then our own on packed operands. */
 #include "kernels/kernels.h"
 
 void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,

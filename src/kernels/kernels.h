@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernels: what one core does. Pure functions on pointers: no threads, no allocation, no knowledge
- * of tensors.
+ * kernels: the work of one core. Pure functions on pointers: no threads, no allocation, no tensors.
  *
  * One table per precision. `act` is the type activations and matrix operands are stored in, `real`
  * the type of sums, statistics, parameters, gradients of parameters and optimiser state:
@@ -11,15 +10,15 @@
  *     f64         f64    f64      (plain C: for gradient checks and --precision f64)
  *
  * The isa levels: ref, avx2, avx512 choose among the files of that name; amx is avx512 with bf16
- * products on tiles, ours (gemm_amx.c) and oneDNN's (permission of the operating system is asked
- * for by base/processor.c). Products in bf16 are ours, too, where vectors multiply pairs
- * (gemm_avx512bf16.c); oneDNN has the rest.
+ * products on tiles, our own (gemm_amx.c) and those of oneDNN (base/processor.c requests the
+ * permission of the operating system). bf16 products are also our own where vectors multiply pairs
+ * (gemm_avx512bf16.c); oneDNN computes all others.
  *
- * Everything exists in plain C first (ref_*.c), the definition of right, and a faster version
- * overwrites a pointer of the table when the processor has what it needs. Pointers marked act/real
- * below point to elements of these types. Matrices are row-major with a leading dimension (elements
- * from one row to the next). x may equal y where both are of one type and the comment has "in
- * place". Sums are made in a fixed order that depends on sizes only. */
+ * Everything exists in plain C (ref_*.c), the reference, and a faster version overwrites a pointer
+ * of the table where the processor has the instructions. Pointers marked act/real below point to
+ * elements of these types. Matrices are row-major with a leading dimension (elements from one row
+ * to the next). x may equal y where both are of one type and the comment has "in place". Sums are
+ * computed in a fixed order that depends on sizes only. */
 #ifndef ORTHANT_KERNELS_H
 #define ORTHANT_KERNELS_H
 
@@ -43,19 +42,19 @@ struct oa_gemm {
     long invariant_rows;
     /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
     long packed_k;
-    bool packed_a; /* for gemm_part: A is what gemm_pack_left made of it */
-    bool packed;   /* for devices: B is what pack_weights made of it (operations.def) */
+    bool packed_a; /* for gemm_part: A was packed by gemm_pack_left */
+    bool packed;   /* for devices: B was packed by pack_weights (operations.def) */
 };
 enum {
     OA_PANEL = 32,       /* rows of A or columns of B that products on tiles take at a time */
-    OA_PART_DEPTH = 1536 /* most k for which what was packed for a part is kept for the next */
+    OA_PART_DEPTH = 1536 /* largest k for which packed operands of a part are reused by the next */
 };
 /* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of
  * OA_PANEL. */
 struct oa_gemm_part {
     long i, rows, j, cols;
-    unsigned long product; /* parts with the same number, not 0, have the same operands: what was
-                              packed is kept */
+    unsigned long product; /* parts with the same number, not 0, have the same operands, which are
+                              packed once */
 };
 /* State of matrix products between calls (oneDNN primitives by shape, a scratch pad): one per
  * worker. */
@@ -109,8 +108,8 @@ struct oa_kernels {
     struct oa_gemm_state *(*gemm_open)(oa_context *c,
                                        enum oa_precision p); /* NULL + recorded error on failure */
     void (*gemm_close)(struct oa_gemm_state *s);
-    /* Gives all states the primitives of any of them: which worker runs which product is chance,
-     * and a worker could otherwise compile one long after the first step. NULL: no primitives. */
+    /* Gives all states the primitives of each: it varies which worker runs which product, and a
+     * worker could otherwise compile one long after the first step. NULL: no primitives. */
     void (*gemm_share)(struct oa_gemm_state *const *states, int count);
     void (*gemm)(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
                  void *c);
@@ -176,8 +175,8 @@ struct oa_kernels {
      * + j/4. In place. */
     void (*dropout_tile)(long rows, long cols, struct oa_stream s, uint64_t block0,
                          uint64_t blocks_a_row, double keep, void *x, long ldx);
-    /* x = like ≠ 0 ? x/keep : 0, both reals: the elements that dropout took from `like` fall here
-     * too. In place. */
+    /* x = like ≠ 0 ? x/keep : 0, both reals: drops the elements that dropout set to 0 in `like`. In
+     * place. */
     void (*dropout_alike)(long n, double keep, const void *like, void *x);
     /* Real x[i] = scale·oa_random_normal(s, first + i), the same bits in every version; first is
      * even. */
@@ -194,50 +193,51 @@ struct oa_kernels {
     void (*norm_gradient)(long rows, long cols, const void *x, const void *gain, const void *mean,
                           const void *rstd, const void *dy, void *dx, void *dgain, void *dbias);
 
-    /* ---- softmax over tiles of logits (Milakov & Gimelshein 2018; Dao et al. 2022) ----
-     * s real [rows, cols]; row i sees columns low[i] ≤ j < high[i] only (nothing when low ≥ high);
-     * the others may hold anything, NaN included, and are never read. A seen logit may be
-     * −∞ (weight 0). low < 0 and high > cols are taken as 0 and cols. Weights below the least
-     * normal number may be given as 0. */
+    /* ---- softmax over tiles of logits (Milakov & Gimelshein 2018; Dao et al. 2022) ---- s real
+     * [rows, cols]; columns low[i] ≤ j < high[i] are visible to row i (none when low ≥ high); the
+     * others may have any contents, NaN included, and are never read. A visible logit may be −∞
+     * (weight 0). low < 0 and high > cols are taken as 0 and cols. Weights below the least normal
+     * number may be given as 0. */
     /* Real x ← cap·tanh(factor·x/cap) [n]; slope real [n]: 1 − tanh², 0 where x is NaN; or NULL. */
     void (*soft_cap)(long n, double factor, double cap, void *x, void *slope);
     /* Online step: with t = scale·s, m' = max(m, max t), rescale = e^{m − m'}, z ← z·rescale + Σ
-     * e^{t − m'}, m ← m', s ← e^{t − m'} (0 where not seen); m = −∞, z = 0 at first. m, z, rescale
-     * real [rows]. A row that has seen nothing keeps m = −∞, gets rescale = 1 and zeros. */
+     * e^{t − m'}, m ← m', s ← e^{t − m'} (0 where not visible); m = −∞, z = 0 at first. m, z,
+     * rescale real [rows]. A row without visible columns keeps m = −∞ and gets rescale = 1 and
+     * zeros. */
     void (*softmax_tile)(long rows, long cols, double scale, const int32_t *low,
                          const int32_t *high, void *s, long lds, void *m, void *z, void *rescale);
-    /* The same, and the weights go rounded to tiles p act [⌈rows/16⌉][⌈cols/32⌉][16][32], filled up
-     * with columns of zeros; s may be anything afterwards. */
+    /* The same, with the weights rounded to tiles p act [⌈rows/16⌉][⌈cols/32⌉][16][32], padded with
+     * columns of zeros; s is undefined afterwards. */
     void (*softmax_to_tiles)(long rows, long cols, double scale, const int32_t *low,
                              const int32_t *high, void *s, long lds, void *m, void *z,
                              void *rescale, void *p);
-    /* The same, and the weights go rounded to p act [rows, cols]; s is only read. */
+    /* The same, with the weights rounded to p act [rows, cols]; s is only read. */
     void (*softmax_to_act)(long rows, long cols, double scale, const int32_t *low,
                            const int32_t *high, const void *s, long lds, void *m, void *z,
                            void *rescale, void *p, long ldp);
-    /* s ← e^{scale·s − lse[i]}, 0 where not seen or when lse[i] = −∞. */
+    /* s ← e^{scale·s − lse[i]}, 0 where not visible or when lse[i] = −∞. */
     void (*softmax_again)(long rows, long cols, double scale, const int32_t *low,
                           const int32_t *high, const void *lse, void *s, long lds);
-    /* ds act = scale · p·(dp − delta[i]); p, dp real; 0 where p is 0 (dp is not read into the
-     * result there). */
+    /* ds act = scale · p·(dp − delta[i]); p, dp real; 0 where p is 0, whatever dp is. */
     void (*softmax_gradient)(long rows, long cols, double scale, const void *p, long ldp,
                              const void *dp, long lddp, const void *delta, void *ds, long ldds);
-    /* softmax_again into p act, rounded, and softmax_gradient with scale 1 of these weights before
-     * that; s is only read. */
+    /* softmax_again into p act, rounded, and softmax_gradient with scale 1 of the weights before
+     * rounding; s is only read. */
     void (*softmax_again_gradient)(long rows, long cols, double scale, const int32_t *low,
                                    const int32_t *high, const void *lse, const void *s, long lds,
                                    const void *dp, long lddp, const void *delta, void *p, long ldp,
                                    void *ds, long ldds);
-    /* s ← factor·(columns of f) where seen, with `add` s + the same; the rest stays. */
+    /* s ← factor·(columns of f) where visible, with `add` s + the same; other elements do not
+     * change. */
     void (*fold_tile)(const struct oa_fold *f, bool add, double factor, long rows, long cols,
                       const int32_t *low, const int32_t *high, void *s, long lds);
-    /* Over the columns that are seen, real dq_i[l mod width] += ds_ij·k_i[⌊l/width⌋] and
-     * dk_i[⌊l/width⌋] += ds_ij·q_i[l mod width]; ds act; rows of dq are `width` apart. */
+    /* Over the visible columns, real dq_i[l mod width] += ds_ij·k_i[⌊l/width⌋] and dk_i[⌊l/width⌋]
+     * += ds_ij·q_i[l mod width]; ds act; rows of dq are `width` apart. */
     void (*fold_gradient)(const struct oa_fold *f, long rows, long cols, const int32_t *low,
                           const int32_t *high, const void *ds, long ldds, void *dq, void *dk,
                           long lddk);
     /* Weights of t = scale·s by a number r of each row, real [rows]: σ(t − r), max(0, t − r) or
-     * max(0, t/2 − r)²; 0 where not seen and where t is −∞. */
+     * max(0, t/2 − r)²; 0 where not visible and where t is −∞. */
     void (*weigh_tile)(enum oa_weighing w, long rows, long cols, double scale, const int32_t *low,
                        const int32_t *high, const void *r, void *s, long lds);
     /* Of such weights p: ds act = p(1 − p)·dp, or g·(dp − delta[i]) with g = 1 where p > 0
@@ -260,8 +260,8 @@ struct oa_kernels {
     /* Rounds a tile for the matrix units: y act = x real. */
     void (*tile_to_act)(long rows, long cols, const void *x, long ldx, void *y, long ldy);
     void (*tile_to_real)(long rows, long cols, const void *x, long ldx, void *y, long ldy);
-    /* y act = x real where low ≤ j < high, else 0; sums real [rows] += the row sums of what was
-     * kept (may be NULL). */
+    /* y act = x real where low ≤ j < high, else 0; sums real [rows] += the row sums of these (may
+     * be NULL). */
     void (*mask_tile)(long rows, long cols, const int32_t *low, const int32_t *high, const void *x,
                       long ldx, void *y, long ldy, void *sums);
     /* out[i] = Σ_j x[i][j]·y[i][j]; x, y act; out real. */
@@ -294,8 +294,8 @@ struct oa_kernels {
                                const void *dy, long lddy, void *dx, long lddx);
     void (*product)(long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
 
-    /* ---- structured projections ---- OA_LANES rows of activations side by side, so that what
-     * mixes the columns of a row is vector arithmetic: real x [n, OA_LANES], lane t is row t. */
+    /* ---- structured projections ---- OA_LANES rows of activations interleaved, so that operations
+     * across the columns of a row are vector arithmetic: real x [n, OA_LANES], lane t is row t. */
     /* y[r_i] = column i of act x [rows ≤ OA_LANES, n], 0 in the lanes beyond; r_i = index[i], or i
      * without an index. */
     void (*lanes_in)(long rows, long n, const int32_t *index, const void *x, long ldx, void *y);
@@ -310,19 +310,25 @@ struct oa_kernels {
     void (*mix_runs)(long n, long b, bool transposed, const void *q, const void *x, void *y);
 
     /* t = scale·u + bias, u real [rows, width], bias real [width] (NULL = 0) → act y [rows, width
-     * or 2·width], and real top[rows], by which the logarithm of a feature was lowered so that the
-     * largest is 1: exp         e^{t − top}, top = max t              hyperbolic  [e^{t − top},
-     * e^{−t − top}], top = max |t| trig        [cos t, sin t]/√width, top = 0        relu
-     * relu(t)/√width + 10⁻³, top = 0 gradient, from y and dy: act du [rows, width] overwritten;
-     * real sums[rows] = Σ y·dy (relu: 0). */
+     * or 2·width], and real top[rows], which is subtracted from the logarithm of the features of a
+     * row so that the largest feature is 1:
+     *
+     *     exp         e^{t − top}, top = max t
+     *     hyperbolic  [e^{t − top}, e^{−t − top}], top = max |t|
+     *     trig        [cos t, sin t]/√width, top = 0
+     *     relu        relu(t)/√width + 10⁻³, top = 0
+     *
+     * Gradient, from y and dy: act du [rows, width] overwritten; real sums[rows] = Σ y·dy (relu:
+     * 0).
+     */
     void (*random_features)(enum oa_random_feature f, long rows, long width, double scale,
                             const void *bias, const void *u, long ldu, void *y, long ldy,
                             void *top);
     void (*random_features_gradient)(enum oa_random_feature f, long rows, long width, double scale,
                                      const void *y, long ldy, const void *dy, long lddy, void *du,
                                      long lddu, void *sums);
-    /* Real x[i][j] *= e^{column[j] − row[i]} where low[i] ≤ j < high[i]; the rest stays. column,
-     * row real. */
+    /* Real x[i][j] *= e^{column[j] − row[i]} where low[i] ≤ j < high[i]; other elements do not
+     * change. column, row real. */
     void (*decay_tile)(long rows, long cols, const int32_t *low, const int32_t *high,
                        const void *column, const void *row, void *x, long ldx);
     /* State updates (cpu_recurrence.c). y real = scale·ln σ(x), x act; dx act =
@@ -335,17 +341,18 @@ struct oa_kernels {
      * below its diagonal, the rest is never read. */
     void (*solve_unit_lower)(long n, long cols, bool transposed, const void *a, long lda, void *x,
                              long ldx);
-    /* Reals q, k [rows, width], decays D [rows, width]: p_ij = Σ_c q_ic k_jc Π_{l=j+1…i} D_lc for
-     * j ≤ i, and, unless a is NULL, a_ij likewise with k_i for j < i; other elements of p and a
-     * stay. Gradient of the pairs j < i: dq_i += Σ_j dp_ij w_ij k_j, dleft_i += Σ_j da_ij w_ij k_j,
-     * dright_j += Σ_i w_ij (dp_ij q_i + da_ij k_i), w_ij the product of decays. work [width]. */
+    /* Reals q, k [rows, width], decays D [rows, width]: p_ij = Σ_c q_ic k_jc Π_{l=j+1…i} D_lc for j
+     * ≤ i, and, unless a is NULL, a_ij likewise with k_i for j < i; other elements of p and a do
+     * not change. Gradient of the pairs j < i: dq_i += Σ_j dp_ij w_ij k_j, dleft_i += Σ_j da_ij
+     * w_ij k_j, dright_j += Σ_i w_ij (dp_ij q_i + da_ij k_i), w_ij the product of decays. work
+     * [width]. */
     void (*decay_pairs)(long rows, long width, const void *decay, const void *q, const void *k,
                         void *p, void *a, long ld, void *work);
     void (*decay_pairs_gradient)(long rows, long width, const void *decay, const void *q,
                                  const void *k, const void *dp, const void *da, long ld, void *dq,
                                  void *dleft, void *dright, void *work);
-    /* Real x ← x^degree; gradient: real x ← degree·x^{degree − 1}·g. degree ≥ 1, rows of a tile one
-     * after the other. */
+    /* Real x ← x^degree; gradient: real x ← degree·x^{degree − 1}·g. degree ≥ 1; x has contiguous
+     * rows of a tile. */
     void (*power)(long n, int degree, void *x);
     void (*power_gradient)(long n, int degree, const void *g, void *x);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The AVX-512 kernels with activations in bf16 for processors with AVX512_BF16, which round to bf16
- * in one instruction: the same bits, and kernels whose results are stored in bf16 take up to a
- * third less time. */
+ * in one instruction: the same bits, and up to a third less time for kernels with results in bf16.
+ * */
 #include "kernels/vector_avx512.h"
 
 #define act_pairs

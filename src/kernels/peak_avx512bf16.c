@@ -13,7 +13,7 @@ float oa_peak_avx512bf16(long rounds, float x)
     fill_peak_numbers(numbers, 64);
     for (int i = 0; i < 32; i++)
         turned[i] = -numbers[i];
-    /* In turn added and taken away, so that the sums do not grow. */
+    /* Alternately added and subtracted, so that the sums do not grow. */
     __m512bh a = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(numbers), _mm512_loadu_ps(numbers + 16));
     __m512bh minus = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(turned), _mm512_loadu_ps(turned + 16));
     __m512bh b = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(numbers + 32), _mm512_loadu_ps(numbers + 48));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operands of the loops that measure peaks. A processor that multiplies zeros, or the same number
- * for ever, runs at a higher clock than one that multiplies what models consist of. */
+ * Operands of the loops that measure peaks. A processor that multiplies zeros, or always the same
+ * number, runs at a higher clock than with the numbers of a model. */
 #ifndef ORTHANT_PEAK_NUMBERS_H
 #define ORTHANT_PEAK_NUMBERS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that is read in its order. Included after READ_WORDS, the bytes that are loaded at once: a
- * core has only so many loads under way, and what they bring grows with their width. */
+ * Reads memory in order. Included after READ_WORDS, the bytes of a load: the number of outstanding
+ * loads of a core is limited, so that wider loads read more. */
 #include "kernels/kernel_bench.h"
 
 enum { READ_ROW = 2048 }; /* bytes */

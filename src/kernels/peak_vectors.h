@@ -8,9 +8,9 @@
 #include "kernels/peak_numbers.h"
 #include "kernels/peak_read.h"
 
-/* PEAK_CHAINS chains of fused multiply-adds in registers, enough to hide their latency. Two factors
- * in turn have the product −1: the numbers change with every step, and neither grow nor converge.
- */
+/* PEAK_CHAINS chains of fused multiply-adds in registers, enough to hide their latency. Two
+ * alternating factors have the product −1: the numbers change with every step, and neither grow nor
+ * converge. */
 static float run_multiply_adds(long rounds, float x)
 {
     float numbers[W * (PEAK_CHAINS + 1)], inverse[W];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plain C kernels, f32: activations and sums are floats. Also the door to all three plain versions.
- */
+ * Plain C kernels, f32: activations and sums are floats. Also selects among all three plain
+ * versions. */
 #define ACT float
 #define REAL float
 #define LOAD(a) (a)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plain C kernels, f64: everything is double. For gradient checks, --precision f64, and as the
- * yardstick by which the checker measures the error of all other versions. */
+ * Plain C kernels, f64: everything is double. For gradient checks, --precision f64, and the
+ * reference of the error of all other versions. */
 #define ACT double
 #define REAL double
 #define LOAD(a) (a)

@@ -2,7 +2,7 @@
  * Softmax and other weights over tiles of logits in plain C; a part of ref_template.h. */
 /* ---- softmax over tiles ---- */
 
-/* Writes zeros where a row does not see. */
+/* Writes zeros where columns are not visible. */
 static void clear_unseen(long cols, long begin, long end, REAL *row)
 {
     if (begin >= end)
@@ -24,7 +24,7 @@ static void softmax_tile(long rows, long cols, double scale, const int32_t *low,
             if ((REAL)scale * row[j] > top)
                 top = (REAL)scale * row[j];
         bool empty = top == -(REAL)INFINITY;
-        REAL origin = empty ? 0 : top; /* −∞ − 0 gives weight 0; a NaN still shows */
+        REAL origin = empty ? 0 : top; /* −∞ − 0 gives weight 0; NaN stays NaN */
         for (long j = begin; j < end; j++) {
             row[j] = FN(exp)((REAL)scale * row[j] - origin);
             sum += row[j];
@@ -214,7 +214,7 @@ static void softmax_to_tiles(long rows, long cols, double scale, const int32_t *
                 STORE(j < cols ? ((const REAL *)s)[i * lds + j] : 0);
 }
 
-/* P of element (i, j) as softmax_again makes it. */
+/* P of element (i, j) as in softmax_again. */
 static REAL weight_again(const struct oa_softmax_pairs *x, long i, long j)
 {
     REAL l = ((const REAL *)x->lse)[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain C version of every kernel: the definition of right. Compiled once for each precision by
+ * The plain C version of every kernel: the reference. Compiled once for each precision by
  * ref_f32.c, ref_bf16.c and ref_f64.c, which define
  *
  *     ACT, REAL        the two types of kernels.h
@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What row i sees, cut to the tile: columns low … high-1. */
+/* The first column of the tile that is visible to row i, at least 0. */
 static long first_seen(const int32_t *low, long i)
 {
     return low[i] < 0 ? 0 : low[i];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiles of the processor. Written in assembly, since what compilers offer says too little about the
+ * Tiles of the processor. Written in assembly, since the intrinsics of compilers do not declare all
  * memory that these instructions read and write (gcc 12 drops stores to the configuration). */
 #include "kernels/tile_pack_avx512.h"
 
 /* Follows each load and product. While another program has the other hyperthread of the core, tile
- * instructions alone run at a quarter of their speed; with room between them matrix products are up
- * to a quarter faster, and on a core of one's own no slower. */
+ * instructions alone run at a quarter of their speed; with nops between them matrix products are up
+ * to a quarter faster, and on an otherwise idle core no slower. */
 #define TILE_ROOM "; nop; nop; nop; nop; nop; nop; nop; nop"
 
 #define TILES ((void)0)

@@ -10,13 +10,13 @@
  * computed, dVᵀ = dOᵀ P and dKᵀ = Qᵀ dS, with P and dS as right operands, whose order is pairs of
  * rows next to each other, as softmax_pairs stores them.
  *
- * Included after tile_product.h and struct oa_gemm_state, whose room it uses; add_sums comes with
+ * Included after tile_product.h and struct oa_gemm_state, whose scratch it uses; add_sums is one of
  * the operations on tiles. */
 #include "kernels/tile_attention_products.h"
 
 /* ---- forward ---- */
 
-/* Logits [16 or 32, cols] of up to two strips, of the columns that they see. */
+/* Logits [16 or 32, cols] of up to two strips, of the visible columns. */
 static void strip_logits(const struct oa_attention_tile *x, const struct tile_left *q, long strip,
                          long strips, struct tile_span see, float *s, long lds)
 {
@@ -112,7 +112,7 @@ static void group_output(const struct oa_kernels *k, const struct oa_attention_t
                     !sums->first, t->part, o);
 }
 
-/* Logits of the group of rows from row i on: made, or where they are. */
+/* Logits of the group of rows from row i on: computed, or in place if they are given. */
 static void group_logits(const struct oa_attention_tile *x, struct tile_strips *t, long i,
                          struct tile_span see)
 {
@@ -122,8 +122,8 @@ static void group_logits(const struct oa_attention_tile *x, struct tile_strips *
         strip_logits(x, &t->q, i / STRIP, least(STEP, x->rows - i) / STRIP, see, t->s, t->lds);
 }
 
-/* The product of a group with the values comes between the logits of the next group and their
- * softmax: stores of vectors are in L1 when tiles load them, and vice versa. */
+/* The product of a group with the values is between the logits of the next group and their softmax,
+ * so that stores of vectors are in L1 before tiles load them, and vice versa. */
 static void attend(struct tile_room *room, const struct oa_kernels *k,
                    const struct oa_attention_tile *x, const struct oa_attention_sums *sums)
 {
@@ -144,8 +144,8 @@ static void attend(struct tile_room *room, const struct oa_kernels *k,
 
 /* ---- backward ---- */
 
-/* Buffers of a chunk, [rows, 32] each, pairs [rows/2, 32, 2]; and dS of the tile, in tiles or where
- * its rows are wanted. */
+/* Buffers of a chunk, [rows, 32] each, pairs [rows/2, 32, 2]; and dS of the tile, in tiles or in
+ * the rows of the caller. */
 struct tile_chunk {
     float *s, *dp, *kept, *part;
     uint16_t *p, *ds;
@@ -173,7 +173,7 @@ static struct tile_chunk tile_chunk(struct tile_room *room, const struct oa_atte
     return c;
 }
 
-/* Rows begin … end − 1, in whole groups, to which the columns of a chunk mean anything. */
+/* Rows begin … end − 1, in whole groups, to which columns of a chunk are visible. */
 static struct tile_span chunk_rows(const struct oa_attention_tile *x,
                                    const struct tile_groups *groups, long j)
 {
@@ -222,13 +222,13 @@ static void add_chunk_product(const struct tile_left *a, long width, struct tile
     }
 }
 
-/* Where the sums of keys j … are. */
+/* The sums of keys j …. */
 static float *sums_of_keys(void *sums, long width, long j)
 {
     return (float *)sums + j * ((width + STRIP - 1) / STRIP * STRIP);
 }
 
-/* What dropout multiplies the weights of rows of a chunk by; NULL: nothing. */
+/* The factors of dropout of the weights of rows of a chunk; NULL: none. */
 static const float *chunk_kept(const struct oa_kernels *k, const struct oa_attention_tile *x,
                                struct tile_span rows, long j, long cols, float *kept)
 {
@@ -243,7 +243,7 @@ static const float *chunk_kept(const struct oa_kernels *k, const struct oa_atten
     return kept;
 }
 
-/* Queries are taken in steps of 32: zeros where the last is a half. */
+/* Queries are processed in steps of 32: zeros in the second half of the last step if it has 16. */
 static void clear_half(long rows, uint16_t *pairs)
 {
     if (rows % STEP)
@@ -283,7 +283,7 @@ struct tile_sides {
     struct tile_left q, d_o, turned_q, turned_d_o;
 };
 
-/* The transpose of x, rows [rows, width], at *room, which is advanced; made, or there already. */
+/* The transpose of x, rows [rows, width], at *room, which is advanced; computed here or before. */
 static struct tile_left turned_left(const void *x, long ld, long rows, long width, bool make,
                                     char **room)
 {
@@ -322,7 +322,7 @@ static void chunk_logits(const struct oa_attention_tile *x, const struct tile_si
     chunk_product(&x->v, &t->d_o, rows, j / 16, wide, c->dp);
 }
 
-/* What P and dS of rows and keys j … give to dV and dK. */
+/* Adds the contributions of P and dS of rows and keys j … to dV and dK. */
 static void chunk_gradients(const struct oa_attention_tile *x,
                             const struct oa_attention_gradient *g, const struct tile_sides *t,
                             const struct tile_chunk *c, struct tile_span rows, long j)
@@ -336,7 +336,7 @@ static void chunk_gradients(const struct oa_attention_tile *x,
                           sums_of_keys(g->dk, width, j));
 }
 
-/* Zeros in dS where a group of rows sees nothing. */
+/* Zeros in dS where no key is visible to a group of rows. */
 static void clear_unseen(const struct oa_attention_tile *x, const struct tile_groups *groups,
                          uint16_t *ds, long ld)
 {
@@ -347,8 +347,8 @@ static void clear_unseen(const struct oa_attention_tile *x, const struct tile_gr
     }
 }
 
-/* The products of a chunk come between those of the next chunk and its softmax: stores of vectors
- * are in L1 when tiles load them, and vice versa. */
+/* The products of a chunk are between those of the next chunk and its softmax, so that stores of
+ * vectors are in L1 before tiles load them, and vice versa. */
 static void differentiate(struct tile_room *room, const struct oa_kernels *k,
                           const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
 {
@@ -397,7 +397,7 @@ static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g,
     multiply_part(&s->room, g, part, a, b, packed, c);
 }
 
-/* What works on packed operands. */
+/* Sets the functions for packed operands. */
 static void use_parts(struct oa_kernels *k)
 {
     k->gemm_packed_bytes = gemm_packed_bytes;

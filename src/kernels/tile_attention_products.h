@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The products of attention on tiles: left operands, rows of keys in panels, strips and groups of
- * rows, and what these see. A part of tile_attention.h. */
+ * rows, and their visible columns. A part of tile_attention.h. */
 #include "kernels/attention_tile.h"
 
 enum { CHUNK = 32 };
@@ -72,7 +72,7 @@ static struct tile_groups tile_groups(const struct oa_attention_tile *x)
 
 /* ---- tiles of weights with rows of keys ---- */
 
-/* Weights [rows, cols] in tiles, filled up with columns of zeros. */
+/* Weights [rows, cols] in tiles, padded with columns of zeros. */
 static struct tile_left weights_left(const uint16_t *p, long cols)
 {
     long strip = steps_of(cols) * TILE_BYTES;
@@ -80,8 +80,8 @@ static struct tile_left weights_left(const uint16_t *p, long cols)
 }
 
 /* Rows of keys from the first of the tile on, in panels of 32 columns; `panel`: bytes from one to
- * the next. Steps that begin within one of the panels that there are, or whose last would reach
- * other keys, are packed at *room. */
+ * the next. Steps that begin inside an existing panel, or whose last one would include other keys,
+ * are packed at *room. */
 static const char *key_panels(const struct oa_attention_keys *x, long cols, size_t *panel,
                               char **room)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The innermost loops of tile_product.h and tile_attention.h for units with tiles: sums of up to
- * two by two tiles stay in the units over all steps of k. Included after the tiles themselves
+ * two by two tiles stay in tile registers over all steps of k. Included after the tiles themselves
  * (tile_amx.h, tests/plain_tiles.c). */
 #include "kernels/tile_operands.h"
 
@@ -9,9 +9,9 @@ enum {
     READS_WHOLE_TILES = true  /* also where there are fewer rows */
 };
 
-/* At most 16 rows of A with a panel of B that comes from memory: loads of other tiles would take
- * longer than memory where tiles are loaded slowly. B is prefetched at a short distance, so that
- * what is read at the beginning of an item is, too. */
+/* At most 16 rows of A with a panel of B read from memory. No other tiles are loaded: where tile
+ * loads are slow they would take longer than memory. The prefetch distance is short, so that the
+ * beginning of an item is prefetched too. */
 TILE_INLINE void multiply_short_pair(const struct tile_pair *x, const struct tile_finish *before)
 {
     TILES;
@@ -41,7 +41,7 @@ TILE_INLINE void multiply_short_pair(const struct tile_pair *x, const struct til
     tile_store(1, x->to + 16, x->next);
 }
 
-/* Loads, prefetches and stores between the products of tiles are nearly free. */
+/* Loads, prefetches and stores between the products of tiles cost almost no time. */
 TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_finish *before)
 {
     if (x->few && x->rows <= STRIP) {

@@ -37,7 +37,7 @@ TILE_INLINE void finish_until(const struct tile_finish *f, long *row, long last)
 
 /* A panel of A with one of B. */
 struct tile_pair {
-    long steps, share; /* rows of the sums of the pair before that each step stores in C */
+    long steps, share; /* rows of the sums of the previous pair that each step stores in C */
     struct tile_rows a;
     const char *b;
     const float *from; /* sums so far, NULL: none */
@@ -46,10 +46,10 @@ struct tile_pair {
     const char *below; /* next rows of A: each step prefetches a line of each */
     long fetched;      /* number of these rows */
     long below_row;    /* bytes from one of them to the next */
-    const char *right; /* next panel of B: each step prefetches so many lines */
+    const char *right; /* next panel of B: each step prefetches some lines */
     long lines;
     long rows; /* of A, of 32: the other sums are not used */
     bool few;  /* all rows of A are in this panel, and B comes from memory */
-    long ask;  /* then the prefetch distance for B in bytes; 0: left to the hardware prefetcher */
+    long ask; /* with `few`: prefetch distance for B in bytes; 0: left to the hardware prefetcher */
     long next_panel; /* bytes from this panel of B to the next */
 };

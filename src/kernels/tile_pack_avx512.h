@@ -81,7 +81,7 @@ INLINE void pack_across(long width, long depth, const uint16_t *x, long ld, bool
 
 /* ---- C ---- */
 
-/* A row of 32 sums goes to C: those of the mask, as bf16, as reals, or added to reals. */
+/* Stores a row of 32 sums in C, those of the mask, as bf16, as reals, or added to reals. */
 INLINE void finish_row(__mmask32 mask, __m512 x, __m512 y, bool real, bool add, void *c)
 {
     __mmask16 left = (__mmask16)mask, right = (__mmask16)(mask >> 16);
@@ -119,7 +119,7 @@ INLINE void finish_ordered(void)
 }
 
 /* Stores rows of sums from `first` on in C, and prefetches the lines to their right. Whole rows of
- * bf16 have code of their own: the fewer instructions, the more products of tiles run meanwhile. */
+ * bf16 have their own code: fewer instructions leave more room for products of tiles. */
 INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
 {
     const float *sums = f->sums + first * 32;

@@ -144,7 +144,7 @@ static void gemm_pack_left(const struct oa_gemm *g, const struct oa_gemm_part *p
 
 /* ---- multiplying ---- */
 
-/* A block of C, and as much of k as is at work. */
+/* A block of C and the current part of k. */
 struct tile_block {
     const struct oa_gemm *g;
     struct tile_room *room;
@@ -155,11 +155,11 @@ struct tile_block {
     bool plain;            /* A is read in place, except last rows that are no whole panel */
     long i, rows, j, cols; /* of C */
     long p, depth;         /* of k */
-    long group;            /* rows that are multiplied by a panel of B before the next panel */
+    long group;            /* rows that are multiplied by a panel of B before the next one */
     long come;             /* the next row of A to prefetch */
     struct tile_pair pair; /* fields that are the same for all pairs are set once */
     struct tile_finish finish;
-    bool second; /* of the two rooms for finished sums is free */
+    bool second; /* of the two buffers for finished sums is free */
 };
 
 static bool reads_plain(const struct tile_operand *a, long k)
@@ -212,10 +212,10 @@ static const char *panel_of_b(const struct tile_block *t, long j)
     return t->room->b + (size_t)(j / STEP * steps_of(t->depth)) * STEP_BYTES;
 }
 
-/* Of k at a time: where rows are few all of it, so that B is read in memory order, for which one
- * panel of A has room; less where both operands are packed and longer. A slab more has the sums of
- * a block loaded into tiles and stored once more, which keeps their bits. Sums of vectors begin
- * anew with each. */
+/* The part of k processed at a time: all of it where rows are few (one panel of A has room for it),
+ * so that B is read in memory order; a slab where both operands are packed and k is longer. Each
+ * further slab loads the sums of a block into tiles and stores them again, which does not change
+ * their bits. Sums of vectors start from zero in each slab. */
 static long slab_depth(const struct tile_block *t)
 {
     if (!READS_WHOLE_TILES)
@@ -225,8 +225,7 @@ static long slab_depth(const struct tile_block *t)
     return t->g->packed_a && t->g->k > DEEP ? SLAB : DEEP;
 }
 
-/* Whether the block is packed already; afterwards it counts as packed. Never where k is longer than
- * a block. */
+/* Whether the block is packed already; marks it as packed. False where k is longer than a block. */
 static bool holds(const struct tile_block *t, struct tile_packed *block, long first, long count)
 {
     bool same = t->g->k <= slab_depth(t) && block->product == t->product && block->first == first &&
@@ -252,8 +251,8 @@ static void pack_right(const struct tile_block *t)
                 (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
-/* Prefetches a part of the next slab of k of A: as many lines a step as have all of it fetched
- * when the last panel of B has met the rows. */
+/* Prefetches a part of the next slab of k of A: as many lines a step as are needed to have all of
+ * it when the last panel of B has been multiplied. */
 static void fetch_slab(struct tile_block *t, long i, long j)
 {
     struct tile_pair *x = &t->pair;
@@ -267,7 +266,8 @@ static void fetch_slab(struct tile_block *t, long i, long j)
     }
 }
 
-/* Vectors leave it to the hardware prefetcher. The first panel of B prefetches the rows below. */
+/* Not with vectors, which rely on the hardware prefetcher, nor with the first panel of B, which
+ * prefetches the rows below. */
 static bool fetches_slab(const struct tile_block *t, long j)
 {
     return READS_WHOLE_TILES && t->packed && (t->plain || t->g->packed_a) && (t->p > 0 || j > 0) &&
@@ -296,7 +296,7 @@ static void fetch_with(struct tile_block *t, long i, long j)
     t->come += x->fetched;
 }
 
-/* The sums in `done` are to go to C at row i and column j of the block. Assigned field by field: a
+/* Schedules the sums in `done` for C at row i and column j of the block. Assigned field by field: a
  * struct copy loads wider than the fields were stored and stalls on store forwarding until the
  * stores before it, those of the tiles, are in L1. */
 static void begin_finish(struct tile_block *t, long i, long j, const float *done)
@@ -327,7 +327,7 @@ static const char *place_after(const struct tile_block *t, long first, long end,
 }
 
 /* Whether the tiles store the sums at row i and column j of the block directly in C: reals that
- * overwrite it, where k is too short to hide the copy from `done` to C behind the products. */
+ * overwrite it, where k is too short for the copy from `done` to C to overlap with products. */
 static bool stores_in_c(const struct tile_block *t, long i, long j)
 {
     const struct oa_gemm *g = t->g;
@@ -421,8 +421,9 @@ static unsigned long product_of(struct tile_room *room, const struct oa_gemm_par
     return part->product;
 }
 
-/* Whether C goes past the caches: it is overwritten, does not stay in L2 until it is read, and
- * panels of it are whole lines. Sums of vectors go to C from registers, as they always do. */
+/* Whether stores to C bypass the caches: C is overwritten, is too large to stay in L2 until it is
+ * read, and its panels are whole lines. Sums of vectors are stored in C from registers in any case.
+ * */
 static bool stores_past(const struct oa_gemm *g, const void *c)
 {
     return READS_WHOLE_TILES && !g->accumulate && (double)g->m * (double)g->n >= PAST &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table's functions for products in bf16 on packed operands. Fewer rows than a tile has go to
- * the products that read operands as they are: all of B would be packed for them. Included after
- * the innermost loops. */
+ * The table's functions for products in bf16 on packed operands. Products of fewer rows than a tile
+ * has use the kernels without packing, because packing all of B would not pay. Included after the
+ * innermost loops. */
 #include "base/processor.h"
 #include "kernels/tile_product.h"
 
@@ -56,7 +56,7 @@ static void tile_gemm_share(struct oa_gemm_state *const *states, int count)
     oa_free(other);
 }
 
-/* All but a few rows, of which tiles would be mostly empty. */
+/* Not with a few rows, with which tiles would be mostly empty. */
 static bool suits_tiles(const struct oa_gemm *g)
 {
     return g->m >= LEAST_ROWS && g->k > 0 && !g->invariant_rows;

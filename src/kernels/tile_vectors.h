@@ -21,7 +21,7 @@ enum {
     FINISHES_AT_ONCE = true, /* multiply_pair stores its own sums in C, from registers */
     READS_WHOLE_TILES = false,
     SUMS_TALL = 8,
-    NEAR = 128 /* bytes of B that come next: two lines */
+    NEAR = 128 /* bytes of B that are read next: two lines */
 };
 
 /* The operands of a block of sums: rows of A, `row` bytes apart; one or two columns of tiles of B,
@@ -31,16 +31,16 @@ struct vector_block {
     long row, a_step, b_row, b_step, steps;
 };
 
-/* Hides a constant from the compiler, which would otherwise unroll the loop and reorder the loads;
- * the hardware prefetcher follows lines in memory order. */
+/* Hides a constant from the compiler, which would otherwise unroll the loop and reorder the loads,
+ * although the hardware prefetcher needs them in memory order. */
 INLINE int unknown(int n)
 {
     __asm__("" : "+r"(n));
     return n;
 }
 
-/* Sums of four rows by one or two vectors, each a variable of its own: compilers keep an array in
- * memory before and after the loop. */
+/* Sums of four rows by one or two vectors, each a variable of its own, because compilers put an
+ * array in memory before and after the loop. */
 struct sums_of_four {
     __m512 left0, left1, left2, left3, right0, right1, right2, right3;
 };
@@ -100,8 +100,7 @@ INLINE void put_four(int heights, int wide, const struct sums_of_four *s, float 
 #undef PUT
 }
 
-/* Rows from `first` on, as many as there are, go to C. What the next ones will be stored to is
- * fetched. */
+/* Stores rows from `first` on, up to the last, in C, and prefetches the place of the next ones. */
 INLINE void finish_four(const struct tile_finish *f, long first, bool real, bool add,
                         const struct sums_of_four *s)
 {
@@ -121,8 +120,8 @@ INLINE void finish_four(const struct tile_finish *f, long first, bool real, bool
 #undef FINISH
 }
 
-/* Asks for the line so many bytes ahead. One that is read next goes straight to L1, not by way of
- * L2. */
+/* Prefetches the line at this distance in bytes: into L1 but not L2 if it is read next, otherwise
+ * into L2. */
 INLINE void ask_for(const char *line, long ahead)
 {
     if (ahead == NEAR)
@@ -153,7 +152,7 @@ INLINE void add_tile(int heights, long ask, bool right, const char *a, long row,
 #undef ADD
 }
 
-/* s = A·B, up to eight rows by two vectors, and what is `from` rows of 32. */
+/* s = A·B, up to eight rows by two vectors, plus `from`, rows of 32. */
 INLINE void make_sums(int heights, long ask, const struct vector_block *x, const float *from,
                       struct sums_of_four *s, struct sums_of_four *below)
 {
@@ -180,8 +179,8 @@ INLINE void multiply_rows(int heights, long ask, const struct vector_block *x, c
     put_four(heights - 4, 2, &below, (float *)((char *)to + 4 * next), next);
 }
 
-/* Separate functions, so that the loop has all in registers. Eight rows of 32 sums, or sixteen of
- * 16, go to `to`, rows `next` bytes apart; from: rows of 32 that are added, or NULL. */
+/* Separate functions, so that the loop has everything in registers. Stores eight rows of 32 sums,
+ * or sixteen of 16, in `to`, rows `next` bytes apart; from: rows of 32 that are added, or NULL. */
 __attribute__((noinline)) static void multiply_wide(const struct vector_block *x, const float *from,
                                                     float *to, long next)
 {
@@ -240,7 +239,7 @@ INLINE void finish_eight(const struct tile_finish *f, long first, bool real, boo
     finish_four(f, first + 4, real, add, below);
 }
 
-/* Eight rows of 32 sums go to C. */
+/* Stores eight rows of 32 sums in C. */
 __attribute__((noinline)) static void multiply_to_c(const struct vector_block *x, const float *from,
                                                     const struct tile_finish *f, long first)
 {
@@ -254,7 +253,7 @@ __attribute__((noinline)) static void multiply_to_c(const struct vector_block *x
         finish_eight(f, first, true, false, &s, &below);
 }
 
-/* What the products after this one read: of steps first … last − 1. */
+/* Prefetches operands of the next products during steps first … last − 1. */
 INLINE void fetch_beside(const struct tile_pair *x, long first, long last)
 {
     for (long s = first; s < last; s++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows and columns of 16 × 16 words of 32 bits change places. */
+ * Transposes 16 × 16 words of 32 bits. */
 #ifndef ORTHANT_KERNELS_TURN_AVX512_H
 #define ORTHANT_KERNELS_TURN_AVX512_H
 

@@ -13,7 +13,7 @@ INLINE float row_top(long n, const float *x, float scale, float least)
     return fmaxf(scale * row_largest(n, x, 1, -INFINITY), least);
 }
 
-/* Weights of columns at … at + 31 of a row that sees `lanes` of them; p: 32 of a row of a tile. */
+/* Weights of columns at … at + 31 of a row, `lanes` of them visible; p: 32 of a row of a tile. */
 INLINE void tile_lanes(long lanes, const float *x, v_float factor, v_float shift, v_float *sum,
                        ACT *p)
 {
@@ -28,7 +28,7 @@ INLINE void tile_lanes(long lanes, const float *x, v_float factor, v_float shift
     v_store_two_bf16(p, e, f);
 }
 
-/* From the first column on, `n` columns of a row; 32 of each tile lie TILE_CELLS from the next. */
+/* From the first column on, `n` columns of a row; blocks of 32 columns are TILE_CELLS apart. */
 INLINE float row_to_tiles(long n, const float *x, v_float factor, float shift, ACT *p)
 {
     v_float sum = v_set(0), all = v_set(shift);
@@ -55,8 +55,8 @@ INLINE void zeros_to_tiles(long first, long end, ACT *p)
         memset(p + first * TILE_CELLS, 0, TILE_COLS * sizeof *p);
 }
 
-/* A row that sees a first column of which the sum of its weights is to begin elsewhere in the
- * vectors goes the long way. */
+/* Rows whose first column is not visible are weighed in place and then rounded, so that their
+ * weights are summed in the same order of lanes. */
 INLINE float weights_to_tiles(struct span see, long cols, v_float factor, float shift, float *row,
                               ACT *p)
 {
@@ -101,7 +101,7 @@ static void softmax_to_tiles(long rows, long cols, double scale, const int32_t *
 
 /* ---- backward ---- */
 
-/* A row of a chunk: what it sees of it, and what it multiplies and adds. */
+/* A row of a chunk: its visible columns, factors and terms. */
 struct pair_row {
     long begin, end;
     const float *s, *dp, *factor;
@@ -178,7 +178,7 @@ INLINE void pairs_of_whole_rows(const struct oa_softmax_pairs *x, long i, const 
     }
 }
 
-/* Whether 16 rows see all 32 columns; then *shift gets what their exponents add. */
+/* Whether all 32 columns are visible to 16 rows; then *shift gets the terms of their exponents. */
 INLINE bool are_whole_rows(const struct oa_softmax_pairs *x, long i, float *shift)
 {
     const float *lse = (const float *)x->lse + i;

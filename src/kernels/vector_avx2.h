@@ -47,7 +47,7 @@ INLINE void v_store(float *p, v_float x, long lanes)
         _mm256_maskstore_ps(p, v_first_int(lanes), x);
 }
 
-/* Past the caches; p is aligned. v_settle_past() before another thread reads it. */
+/* Stores past the caches; p is aligned. v_settle_past() before another thread reads it. */
 INLINE void v_store_past(float *p, v_float x)
 {
     _mm256_stream_ps(p, x);
@@ -171,7 +171,7 @@ INLINE v_float v_fraction(v_float a)
     return _mm256_sub_ps(a, _mm256_floor_ps(a));
 }
 
-/* In two steps, since 2¹²⁸ is no float. */
+/* In two steps, since 2¹²⁸ is not a float. */
 INLINE v_float v_times_power2(v_float x, v_float n)
 {
     __m256i whole = _mm256_cvttps_epi32(_mm256_floor_ps(_mm256_min_ps(_mm256_set1_ps(128), n)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sixteen floats at a time: the thin layer between vector_template.h and AVX-512 (F, BW, DQ, VL).
  * vector_avx2.h is the same with eight. Loads and stores take the number of lanes: W everywhere but
- * at the end of a row; lanes beyond it are read as zeros and not written. Sums across lanes are
- * made in a fixed order. */
+ * at the end of a row; lanes beyond it are read as zeros and not written. Sums across lanes have a
+ * fixed order. */
 #ifndef ORTHANT_KERNELS_VECTOR_H
 #define ORTHANT_KERNELS_VECTOR_H
 
@@ -42,7 +42,7 @@ INLINE void v_store(float *p, v_float x, long lanes)
         _mm512_mask_storeu_ps(p, v_first(lanes), x);
 }
 
-/* Past the caches; p is aligned. v_settle_past() before another thread reads it. */
+/* Stores past the caches; p is aligned. v_settle_past() before another thread reads it. */
 INLINE void v_store_past(float *p, v_float x)
 {
     _mm512_stream_ps(p, x);
@@ -74,7 +74,7 @@ INLINE __m256i v_round_bf16(v_float x)
 INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
 {
 #ifdef __AVX512BF16__
-    /* One instruction, but it takes denormals for 0; those are looked for and done the long way. */
+    /* One instruction, but it treats denormals as 0: vectors with denormals use several. */
     bool denormals = _mm512_fpclass_ps_mask(x, 0x20) != 0;
     __m256i half =
         __builtin_expect(denormals, 0) ? v_round_bf16(x) : (__m256i)_mm512_cvtneps_pbh(x);
@@ -120,7 +120,7 @@ INLINE v_float v_pick_float(const v_float x[2], const int32_t *index)
     return _mm512_permutex2var_ps(x[0], _mm512_loadu_si512(index), x[1]);
 }
 
-/* The smallest |x| that is not 0; infinity if all are. A NaN may be passed over. */
+/* The smallest |x| that is not 0; infinity if all are 0. NaN may be ignored. */
 INLINE float v_least_size(v_float x)
 {
     v_float size = _mm512_abs_ps(x);
@@ -352,7 +352,7 @@ INLINE void v_turned(v_float x[16])
 }
 #define v_turn v_turned
 
-/* The first `count` groups of 128 bits go to p, p + step, … */
+/* Stores the first `count` groups of 128 bits at p, p + step, … */
 INLINE void v_store_quads(float *p, v_float x, long step, long count)
 {
     if (count > 0)

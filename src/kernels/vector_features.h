@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part of vector_template.h that only some mechanisms need: exact GELU and gates, features of
- * kernel attention. Same shape: f_lanes does at most W elements at `at`. */
+ * The part of vector_template.h for some mechanisms only: exact GELU and gates, features of kernel
+ * attention. As there, f_lanes handles at most W elements at `at`. */
 
 /* ---- exact GELU, gates ---- */
 
@@ -284,8 +284,8 @@ INLINE void times_lanes(long at, long lanes, v_float factor, const ACT *x, ACT *
     act_store(y + at, v_mul(factor, act_load(x + at, lanes)), lanes);
 }
 
-/* Columns at … at + lanes − 1 of all rows of pairs that have some, the lowest row first: of a row
- * that begins within the lanes those before are stored as well, where what is above it comes later.
+/* Columns at … at + lanes − 1 of all rows of pairs that contain any of them, from the last row to
+ * the first: lanes before the beginning of a row are stored too, and overwritten by the row above.
  * Row a begins at a·width − a(a−1)/2, with its square. */
 INLINE void quadratic_lanes(long at, long lanes, long width, float square, float cross,
                             const ACT *x, ACT *pairs)
@@ -319,7 +319,8 @@ INLINE void list_row_pairs(long width, float square, float cross, struct row_pai
 {
     long n = 0;
     for (int32_t a = 0; a < width; n += width - a, a++) {
-        for (int32_t b = 0; b < ROW_NUMBERS; b++) { /* those of the next rows are overwritten */
+        for (int32_t b = 0; b < ROW_NUMBERS;
+             b++) { /* those of the next rows are overwritten later */
             p->left[n + b] = a;
             p->right[n + b] = (a + b) % ROW_NUMBERS;
             p->factor[n + b] = cross;
@@ -330,7 +331,7 @@ INLINE void list_row_pairs(long width, float square, float cross, struct row_pai
     p->least = sqrtf(0x1p-125f / fminf(1, fminf(fabsf(square), fabsf(cross))));
 }
 
-/* What quadratic_lanes makes of a row. */
+/* The same for one row. */
 INLINE void put_row_pairs(const struct row_pairs *p, v_row row, ACT *to)
 {
     v_float x[2];
@@ -396,8 +397,8 @@ INLINE v_float dot_acts(long n, const ACT *x, const ACT *y)
     return sum;
 }
 
-/* W elements of dx at once: the pairs (b, a) with b before all of them lie side by side for each b;
- * of those among them and after, each element takes its own row. pairs: row a begins at a·width −
+/* W elements of dx at once: the pairs (b, a) with b before all of them are contiguous for each b;
+ * for b among them and after, each element reads its own row. pairs: row a begins at a·width −
  * a(a−1)/2, with its square. */
 INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float linear, float square,
                                      float cross, const ACT *x, const ACT *first, const ACT *pairs,

@@ -2,8 +2,8 @@
  * The vector parts of our own matrix product (gemm_template.h). In the innermost loop TILE_M rows
  * by TILE_V vectors of C stay in registers; each step multiplies a column of A, broadcast, with as
  * many vectors of B. AVX-512: 12 by 2, 24 of 32 registers, since heads are often 64 wide; AVX2: 4
- * by 3, 12 of 16. Used where oneDNN is absent, where it would use more than --isa allows, and for
- * single rows. */
+ * by 3, 12 of 16. Used without oneDNN, where it would use more than --isa allows, and for single
+ * rows. */
 #define GEMM_PARTS
 #define GEMM_ROW "kernels/vector_gemm_row.h"
 #define TILE_N (TILE_V * W)

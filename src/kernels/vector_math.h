@@ -8,7 +8,8 @@
 #include <math.h>
 
 #define LOWEST_EXP                                                                                 \
-    (-87.3365f) /* e^x is a denormal below: given as 0, since denormals cost hundreds of cycles */
+    (-87.3365f) /* e^x is a denormal below: returned as 0, since denormals cost hundreds of cycles \
+                 */
 
 /* e^x within 1 ulp: 2ⁿ·e^r with n = round(x/ln 2), |r| ≤ ½ln 2, ln 2 in two pieces, and e^r = 1 + r
  * + r²·(minimax polynomial, relative error 3·10⁻⁹). −∞ gives 0, +∞ and all above 88.73 give +∞, NaN
@@ -30,7 +31,7 @@ INLINE v_float v_exp(v_float x)
 
 #define LOG2_E 1.4426950408889634
 
-/* 2^x within 1 ulp, for what has the factor log₂ e in it already: 2^⌊x⌋·2^f with f = x − ⌊x⌋ in [0,
+/* 2^x within 1 ulp, for exponents that contain the factor log₂ e: 2^⌊x⌋·2^f with f = x − ⌊x⌋ in [0,
  * 1) and 2^f = 1 + f·(minimax polynomial, relative error 2·10⁻⁹). Denormal results are 0, −∞ gives
  * 0, NaN stays; +∞ gives NaN. *there: lanes that are not 0. */
 INLINE v_float v_exp2_there(v_float x, v_mask *there)

@@ -3,8 +3,8 @@
 
 /* ---- norms ---- */
 
-/* Some rows at a time, each with the bits that it has alone: what follows the sums of a row waits
- * for them, and the other rows do not. */
+/* Some rows at a time, each with the bits that it has alone, so that one row is computed while
+ * another waits for its sums. */
 enum { NORM_ROWS = W / 4 };
 
 INLINE float sum_of_four(const v_float sum[4])
@@ -103,8 +103,7 @@ static void norm(long rows, long cols, const void *x, const void *gain, const vo
                        m ? m + i : NULL, r + i);
 }
 
-/* One or four rows of the gradient: the sums over rows are read and written once for all of them.
- */
+/* One or four rows of the gradient: sums over rows are loaded and stored once for all of them. */
 struct norm_rows {
     v_float centre[4], rstd[4], sum_e[4], sum_eh[4];
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Structured projections, by vectors; a part of vector_template.h. */
 
-/* Tiles of W columns go through a buffer: rows are read and written as vectors, only the buffer is
- * crossed. */
+/* Tiles of W columns are transposed in a buffer, so that rows are read and written as vectors. */
 static void lanes_in(long rows, long n, const int32_t *index, const void *x, long ldx, void *y)
 {
     const ACT *from = x;
@@ -89,8 +88,8 @@ INLINE void hadamard_pass(int rows, long n, long step, const float *factor, cons
             butterflies(rows, step, factor ? factor + r : NULL, x + r * OA_LANES, y + r * OA_LANES);
 }
 
-/* Three stages a pass, since a pass costs what its stores cost; the first takes the factors along,
- * and what the number of stages leaves over. */
+/* Three stages a pass, since the stores determine the time of a pass; the first pass also
+ * multiplies the factors, and has the remaining stages. */
 static void hadamard(long n, long unit, const void *factor, const void *x, void *y)
 {
     int stages = 0;

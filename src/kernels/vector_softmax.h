@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Softmax over tiles of logits, by vectors; a part of vector_template.h. */
 
-/* The largest scale·x, at least `least`; NaN is passed over (it shows in the sum of exponentials).
- */
+/* The largest scale·x, at least `least`; NaN is ignored (the sum of exponentials is then NaN). */
 INLINE float row_largest(long n, const float *x, float scale, float least)
 {
     v_float top[4], factor = v_set(scale), floor = v_set(least);
@@ -28,9 +27,8 @@ INLINE void exp_lanes(long at, long lanes, float *x, v_float factor, v_float shi
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
 
-/* x ← 2^{factor·x + shift}; returns the sum. log₂ e is part of the factor that logits are
- * multiplied by anyway: it costs nothing, and the rounding of the shift is the same for the whole
- * row. */
+/* x ← 2^{factor·x + shift}; returns the sum. log₂ e is part of the scale of the logits: it costs
+ * nothing, and the rounding of the shift is the same for the whole row. */
 INLINE float row_exp(long n, float *x, v_float factor, float shift)
 {
     v_float sum = v_set(0), all = v_set(shift);
@@ -71,8 +69,8 @@ INLINE float row_weights(struct span see, long cols, v_float factor, float shift
     return row_exp(see.end - see.begin, row + see.begin, factor, shift);
 }
 
-/* The running maximum and sum of at most W rows, so that what is done once a row is done in one
- * vector for all. */
+/* The running maximum and sum of at most W rows, so that operations per row are operations on one
+ * vector. */
 struct online {
     v_float old, factor;
     float shift[W], sum[W];
@@ -82,8 +80,8 @@ INLINE void online_begin(struct online *o, long rows, const float top[W], float 
                          float *rescale)
 {
     v_float before = v_load(m, rows), after = v_load(top, rows);
-    v_float origin = v_keep(v_less(v_set(-INFINITY), after),
-                            after); /* −∞ − 0 gives weight 0; a NaN still shows */
+    v_float origin =
+        v_keep(v_less(v_set(-INFINITY), after), after); /* −∞ − 0 gives weight 0; NaN stays NaN */
     o->old = v_load(z, rows);
     o->factor = v_select(v_less(before, after), v_exp(v_sub(before, after)), v_set(1));
     v_store(m, after, rows);
@@ -98,8 +96,8 @@ INLINE void online_end(const struct online *o, long rows, float *z)
 
 enum { TABLE_AHEAD = 2 };
 
-/* Prefetches the part of a row of a tile TABLE_AHEAD rows further: in a table, which tiles of
- * parameters are read from in place, rows are far apart. */
+/* Prefetches the row of a tile TABLE_AHEAD rows further: in a table of logits, which is read in
+ * place, rows are far apart. */
 INLINE void fetch_table_row(struct span see, const float *row, long ld)
 {
     const float *x = row + TABLE_AHEAD * ld;

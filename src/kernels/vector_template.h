@@ -7,10 +7,10 @@
  *     act_load, act_store    as v_load and v_store, W elements converted
  *     act_tiles              defined: with what attention on tiles needs (vector_attention.h)
  *
- * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with
- * the constant W but at the end, so that the compiler makes a version with full vectors and one
- * with masks. Sums: lane by lane first, over four partial vectors in turn where the row is long,
- * then across lanes in a fixed order. */
+ * Structure of a kernel: f_lanes handles at most W elements at position `at`; EACH calls it along a
+ * row, with the constant W except at the end, so that the compiler generates a version with full
+ * vectors and one with masks. Sums: lane by lane first, over four partial vectors in turn where the
+ * row is long, then across lanes in a fixed order. */
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
 
@@ -32,7 +32,7 @@ INLINE long lanes_left(long n, long at)
     return n - at < W ? n - at : W;
 }
 
-/* What row i sees, cut to the tile. begin = end when that is nothing. */
+/* The columns of the tile that are visible to row i; begin = end if there are none. */
 struct span {
     long begin, end;
 };
@@ -118,7 +118,7 @@ static void axpy(long n, double a, const void *x, void *y)
     EACH(n, axpy_lanes, factor, x, y)
 }
 
-enum { SUMS_AHEAD = 4096 }; /* bytes that a sum over memory fetches ahead */
+enum { SUMS_AHEAD = 4096 }; /* prefetch distance of a sum over memory, in bytes */
 
 /* `far`: a is b, and long. */
 INLINE double sum_products(long n, const float *a, const float *b, bool far)
@@ -204,7 +204,7 @@ static void add_bias(long rows, long cols, const void *bias, void *y, long ldy)
     }
 }
 
-/* Four rows in one go: the sums are read and written a quarter as often, in the same order of
+/* Four rows at a time: the sums are loaded and stored a quarter as often, in the same order of
  * addition. */
 INLINE void column_sums_lanes(long at, long lanes, int rows, const ACT *x, long ldx, float *sums)
 {
@@ -576,7 +576,7 @@ INLINE void sum_exp_lanes(long at, long lanes, const float *x, v_float shift, v_
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
 
-/* Σ e^{x − top}: blocks are summed in float, their sums in double; *top is found on the way. */
+/* Σ e^{x − top}: blocks are summed in float, their sums in double; *top receives the maximum. */
 static double loss_sum(long n, const float *x, float *top)
 {
     double sum = 0;

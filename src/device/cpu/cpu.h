@@ -8,13 +8,14 @@
 #include "device/device.h"
 #include "kernels/kernels.h"
 
-/* What a core does, and the state of its matrix products. */
+/* Kernels, and the state of their matrix products. */
 struct oa_cpu_state {
     struct oa_kernels kernels; /* of the device's precision and the context's instruction set */
     struct oa_gemm_state *
         *gemm; /* one per worker; NULL on the plan device, which only needs block sizes */
-    unsigned long products; /* that were cut into parts */
-    /* Of engines that compute on reals throughout: those above, but where acts are bf16, of f32. */
+    unsigned long products; /* number of products cut into parts so far */
+    /* For engines that compute only in reals: the kernels above, or those of f32 where acts are
+     * bf16. */
     struct oa_kernels real_kernels;
     struct oa_gemm_state **real_gemm;
 };
@@ -42,11 +43,11 @@ static inline uint64_t oa_dropout_stride(long cols)
     return (uint64_t)(cols + 3) / 4 * 4;
 }
 
-/* cpu_loss.c: how linear_loss takes its rows. */
+/* cpu_loss.c: how linear_loss cuts its rows. */
 struct oa_loss_plan {
-    long rows;                         /* of logits that exist at a time: equal blocks */
-    long ld;                           /* elements from one row of logits to the next */
-    size_t logits_weights, dx_weights; /* bytes of W packed for these products; 0: read as it is */
+    long rows; /* of a block, whose logits exist at a time; blocks are equal */
+    long ld;   /* elements from one row of logits to the next */
+    size_t logits_weights, dx_weights; /* bytes of W packed for these products; 0: not packed */
 };
 struct oa_loss_plan oa_loss_plan_of(struct oa_device *d, const struct oa_linear_loss *a);
 
@@ -68,15 +69,15 @@ static inline size_t oa_band_shared_bytes(const struct oa_band *a)
 #define OA_ASK(type, name, parameters, arguments) type oa_cpu_##name parameters;
 #include "device/operations.def"
 
-/* cpu_key_heads.c: gradients of keys or values of which query heads share one head (key_heads of
- * the shape). The engines write those of each query head, act rows of H·width columns, in the
- * device's scratch; then they are added up. */
+/* cpu_key_heads.c: gradients of keys or values where query heads share a head of them (key_heads of
+ * the shape). The engines write the gradients of each query head, act rows of H·width columns, into
+ * the device's scratch; then they are added up. */
 static inline bool oa_shares_key_heads(const struct oa_attention_shape *s)
 {
     return oa_key_heads(s) < s->heads;
 }
 
-/* From row to row of what an engine writes, where x has `ld`. */
+/* The leading dimension of the gradient that an engine writes, where that of x is `ld`. */
 static inline long oa_key_gradient_ld(const struct oa_attention_shape *s, long width, long ld)
 {
     return oa_shares_key_heads(s) ? s->heads * width : ld;
@@ -87,12 +88,12 @@ size_t oa_key_gradient_bytes(const struct oa_device *d, const struct oa_attentio
 /* Where the engine writes the gradient x (NULL: not wanted): x itself, or scratch. */
 void *oa_key_gradient_open(struct oa_device *d, const struct oa_attention_shape *s, long width,
                            void *x);
-/* Adds up what was written there, in x. */
+/* Adds up the gradients written there into x. */
 void oa_key_gradient_close(struct oa_device *d, const struct oa_attention_shape *s, long width,
                            const void *written, void *x, long ld);
 
-/* cpu_gemm_packed.c: a product of which one operand is packed first. Bytes of the device's scratch
- * that it takes; 0: it is not made so. */
+/* cpu_gemm_packed.c: a product of which one operand is packed first. The bytes of the device's
+ * scratch that it needs; 0: the product is not computed in this way. */
 size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g);
 void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b,
                     void *c);
@@ -101,7 +102,7 @@ void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a
                      const void *packed, void *c);
 
 /* cpu_pieces.c: whether the engine runs over the pieces of the support; the two passes. For the
- * plan device: the bytes of their copies, taken of the device's scratch and given back;
+ * plan device: the bytes of their copies, taken from the device's scratch and released;
  * oa_tiles_pairs over the pieces. */
 bool oa_pieces_wanted(const struct oa_logits *a);
 void oa_pieces_forward(struct oa_device *d, const struct oa_logits *a);

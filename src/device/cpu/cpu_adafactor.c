@@ -8,7 +8,7 @@
  *
  * A tensor of more dimensions is taken as the matrix whose columns are its last one: [H, N, k] has
  * H·N rows. One item: the whole update of a parameter is a few passes bound by memory, in an order
- * that does not depend on the threads. R and C lie in the first rows + cols places of `v`. */
+ * that does not depend on the threads. R and C are the first rows + cols elements of `v`. */
 #include "device/cpu/cpu.h"
 
 #include <math.h>

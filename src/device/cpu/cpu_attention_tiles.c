@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiles of attention where products run on tiles of the processor, every row seeing an interval of
- * keys: the logits of one product, or with at most one product among folds and tables. The kernels
- * attention_tile and attention_tile_gradient then do a tile in one call each, with the bits of the
- * separate steps of cpu_logits.c and cpu_logits_gradient.c, which do all the rest. Logits other
- * than those of one product are made before. */
+ * Tiles of attention where products run on tiles of the processor and an interval of keys is
+ * visible to each row. The logits are those of one product, or of at most one product and folds and
+ * tables. The kernels attention_tile and attention_tile_gradient then compute a tile in one call
+ * each, with the bits of the separate steps of cpu_logits.c and cpu_logits_gradient.c, which do
+ * everything else. Logits other than those of one product are computed before. */
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"
 
-/* In one product: no table, no second part, no bias, nothing by distance, no weight of a mixture,
- * and a softmax. */
+/* Whether the logits are one product under a softmax: no table, second part, bias, relative
+ * positions or weight of a mixture. */
 static bool one_product(const struct oa_logits *a)
 {
     const struct oa_logits_part *p = &a->part[0];
@@ -17,7 +17,7 @@ static bool one_product(const struct oa_logits *a)
            !a->distances.table && !a->forgetting.query && !oa_weighs(a);
 }
 
-/* The part that is a product; -1: there is none, -2: several, or one of another form. */
+/* The part that is a product; -1: none, -2: several, or a part of another kind. */
 static int product_part(const struct oa_logits *a)
 {
     int found = -1;
@@ -29,7 +29,7 @@ static int product_part(const struct oa_logits *a)
     return found;
 }
 
-/* Logits that are made before: at most one product among other parts. */
+/* Whether the logits are computed before: at most one product among other parts. */
 static bool made_before(const struct oa_logits *a)
 {
     return product_part(a) > -2 && !a->distances.table && !a->forgetting.query && !oa_weighs(a);
@@ -49,7 +49,7 @@ bool oa_attention_makes_logits(const struct oa_logits *a)
     return one_product(a);
 }
 
-/* Rows of the block at work. */
+/* Rows of the current block. */
 static const void *tile_query_rows(const struct oa_tiles *t, const struct oa_packed *x)
 {
     return oa_act_at(t->d, x->x, (t->rows.begin - x->begin) * x->ld);

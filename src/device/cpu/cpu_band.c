@@ -5,17 +5,17 @@
  *
  *     O_i = Σ_k w_ik v_{i+k−before} over the taps on real keys,   w_i = softmax of the logits ℓ_i
  *
- * over all taps, so that those off the sequence keep their share, or with `renormalise` over the
- * real ones. The logits of a filter are one row for each head, or one for each token and head. A
- * Gaussian has ℓ_ij = −(j − c)²/2σ² with c = i + offset, and without `renormalise` w_ij =
- * e^ℓ/(σ√2π).
+ * The softmax is over all taps, so that taps outside the sequence have their share of the weight,
+ * or with `renormalise` over those on real keys. The logits of a filter are one row for each head,
+ * or one for each token and head. A Gaussian has ℓ_ij = −(j − c)²/2σ² with c = i + offset, and
+ * without `renormalise` w_ij = e^ℓ/(σ√2π).
  *
  * Width of a Gaussian: with j' the visible key nearest to c, at the distance δ, a key m places
  * further away has a logit lower by ((δ + m)² − δ²)/2σ² ≥ m²/2σ²: beyond m = 9.2σ a weight is below
  * 5e-19 of the largest of its row, and all of them together below the resolution of a double. The
- * band is centred on j', not c, so this also holds for rows whose centre is off the sequence.
+ * band is centred on j', not c, so this also holds for rows whose centre is outside the sequence.
  *
- * Backward, with dw_ik = dO_i·v_j on real keys and 0 off them:
+ * Backward, with dw_ik = dO_i·v_j on real keys and 0 elsewhere:
  *
  *     dv_j = Σ_i w_ij dO_i,      dℓ_ik = w_ik (dw_ik − Σ_l w_il dw_il),
  *
@@ -34,16 +34,16 @@ struct band_call {
     double *shared; /* [B, H, taps]: Σ_i dℓ_i; NULL when not wanted */
 };
 
-enum { FILTER_ROWS = 64 }; /* whose filters are made at a time */
+enum { FILTER_ROWS = 64 }; /* whose filters are computed at a time */
 
-/* One (b,h), and the row at work: w[k] belongs to key first + k, visible are begin ≤ k < end. */
+/* One (b,h), and the current row: w[k] is of key first + k, visible for begin ≤ k < end. */
 struct band_rows {
     struct oa_device *d;
     const struct oa_band *a;
     long b, h, queries, keys;
     long first, count, begin, end;
     double *exact;              /* [taps]: weights that are not those of a token */
-    void *w;                    /* real [taps]: of the row at work */
+    void *w;                    /* real [taps]: of the current row */
     void *row, *dw, *dv;        /* real [V], [taps], [keys, V] */
     void *filters;              /* real [FILTER_ROWS, taps]: weights of tokens */
     void *top, *mass, *rescale; /* real [FILTER_ROWS] */
@@ -57,7 +57,7 @@ static long clamp_index(long x, long low, long high)
 
 /* ---- the weights of a row ---- */
 
-/* Keys of the band of row i; true when they are those of the row before, shifted by one. */
+/* Sets the keys of the band of row i. True if they are those of the row before, shifted by one. */
 static bool place_band(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
@@ -104,7 +104,7 @@ static void softmax_range(double *w, long count, long begin, long end)
         w[k] /= sum;
 }
 
-/* Rows i … of the filters of tokens; the row at work is row i. */
+/* Rows i … of the filters of tokens; row i is the current row. */
 static void make_filters(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
@@ -129,7 +129,7 @@ static void make_filters(struct band_rows *r, long i)
     k->scale_rows(rows, taps, r->mass, r->filters, taps);
 }
 
-/* A row that depends on its position, or on nothing. */
+/* Weights of a row that depend on its position only, or are the same for all rows. */
 static void weigh_by_position(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
@@ -210,7 +210,7 @@ static bool open_band_rows(struct band_rows *r, const struct band_call *f, long 
     return !failed && r->exact && r->low && r->high;
 }
 
-/* The first value that the row at work sees. */
+/* The first value visible to the current row. */
 static const void *seen_values(const struct band_rows *r)
 {
     return band_act_row(r, r->a->v, r->a->ldv, r->a->shape.keys, r->first + r->begin);

@@ -2,11 +2,12 @@
  * A causal convolution of each column by itself, then z·σ(z), as in front of state updates (Yang et
  * al. 2024, arXiv 2412.06464):
  *
- *     z_t = Σ_{u < W} w_u ⊙ x_{t−W+1+u},   y = z σ(z);   rows before the first are those of the
- * state dz = dy (σ(z) + z σ(z)(1 − σ(z))),   dx_t = Σ_u w_u ⊙ dz_{t+W−1−u},   dw_u = Σ_t dz_t ⊙
- * x_{t−W+1+u}
+ *     z_t = Σ_{u < W} w_u ⊙ x_{t−W+1+u},   y = z σ(z)
+ *     dz = dy (σ(z) + z σ(z)(1 − σ(z)))
+ *     dx_t = Σ_u w_u ⊙ dz_{t+W−1−u},   dw_u = Σ_t dz_t ⊙ x_{t−W+1+u}
  *
- * [B·T, cols] → the same; an item is a block of columns of all sequences, so that dw has one owner.
+ * Rows before the first are those of the state. [B·T, cols] → the same; an item is a block of
+ * columns of all sequences, so that dw has one owner.
  */
 #include "device/cpu/cpu.h"
 #include "device/cpu/cpu_logits.h"
@@ -59,7 +60,7 @@ static bool open_conv_block(struct conv_block *b, const struct conv_call *f, lon
     return true;
 }
 
-/* Columns of the block of row t of a sequence, t < 0: of the state, or NULL. */
+/* Columns of the block of row t of a sequence; t < 0: of the state, or NULL. */
 static const void *conv_row(const struct conv_block *b, long sequence, long t)
 {
     const struct oa_causal_conv *a = b->a;

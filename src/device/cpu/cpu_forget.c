@@ -5,7 +5,7 @@
  *     dc_t = Σ_j dS_tj − Σ_i dS_it,   dz_l = (1 − σ(z_l)) Σ_{t≥l} dc_t
  *
  * Sums are of doubles. A tile adds c_i − c_r to its rows and c_r − c_j to its columns, r being its
- * first row, so that the large part of c never meets a real. */
+ * first row, so that the large part of c is never rounded to a real. */
 #include "device/cpu/cpu_logits_gradient.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gated feed-forward layers (Shazeer 2020): y = f(g)·u. Backward, with t = f(g) made again:
+ * Gated feed-forward layers (Shazeer 2020): y = f(g)·u. Backward, with t = f(g) recomputed:
  *
  *     du = dy·t        dg = (dy·u)·f'(g)
  *
- * Runs of RUN elements, of which what is made in between stays in the L1 cache. */
+ * Runs of RUN elements, so that intermediate results stay in the L1 cache. */
 #include "device/cpu/cpu.h"
 
 enum { RUN = 2048, RUNS = 8 /* an item */ };

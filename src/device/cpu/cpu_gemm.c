@@ -21,8 +21,8 @@ struct gemm_cut {
     const void *a, *b;
     void *c;
     long rows, cols, columns; /* block of C of one item; number of blocks along n */
-    unsigned long product; /* number of the product, where items are parts of it: workers reuse what
-                              they packed */
+    unsigned long product;    /* number of the product, where items are parts of it: workers reuse
+                                 packed operands */
 };
 
 static double wanted_gemm_items(const struct oa_gemm *g, bool parts)
@@ -50,8 +50,8 @@ static void choose_block(double wanted, long *rows, long *cols)
     }
 }
 
-/* Both operands are packed by each worker. If it reuses what it packed, one side is packed once if
- * only the other, longer one is cut; otherwise square blocks need least packing. */
+/* Each worker packs both operands. Where it reuses packed operands, one side is packed once if only
+ * the other, longer one is cut; otherwise square blocks need the least packing. */
 static void choose_strip(double wanted, bool kept, long *rows, long *cols)
 {
     bool tall = *rows >= *cols;

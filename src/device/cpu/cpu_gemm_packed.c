@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix products for units that read packed operands: all workers pack B, sometimes A too, then
- * all make blocks of C from it. A product that has many columns is made in strips of them, whose B
- * stays in the caches. Weights that decoding reads for each token are packed once before. The
- * bits do not depend on what is cut, and how. */
+ * all compute blocks of C. A product of many columns is computed in strips of them, whose B stays
+ * in the caches. Weights that decoding reads for each token are packed once before. The bits do not
+ * depend on the cuts. */
 #include "device/cpu/cpu.h"
 
 #define ITEM_WORK 20e6 /* multiply-adds worth an item */
@@ -18,30 +18,29 @@ enum {
     LEAST_COLS = 256,
     LONG_DEPTH = 8192, /* k for which B comes from memory for each block of rows */
     MAX_ITEMS = 16,
-    EACH_ITEMS = 3,  /* for each worker, where a block packs its rows of A */
-    WORTH = 1 << 20, /* bytes packed again and again without this */
-    FEW_ITEMS = 16,  /* of a product of few rows at most, for which units may have to pack the rows
-                        each time */
+    EACH_ITEMS = 3,        /* for each worker, where a block packs its rows of A */
+    WORTH = 1 << 20,       /* bytes packed repeatedly without this */
+    FEW_ITEMS = 16,        /* at most, of few rows of A, which each may pack again */
     MOST_BYTES = 1 << 20,  /* of B in such an item, however many items */
     LEAST_BYTES = 64 << 10 /* and in each */
 };
 
-/* Columns of which at most so many bytes are packed at a time, but NARROWEST. */
+/* Columns of which at most `bytes` are packed at a time, at least NARROWEST. */
 static long strip_cols(const struct oa_gemm *g, long bytes)
 {
     return oa_max(NARROWEST, bytes / (2 * oa_max(1, g->k)));
 }
 
-/* Whether A is packed once for all as well. Workers pack A for each block again where it is
- * transposed and of a long k; that costs more than reading it packed from far only where there
- * would be several strips of B. Then all of B is one. */
+/* Whether A is also packed once for all workers. Otherwise workers pack A again for each block
+ * where it is transposed and k is long, which costs more than reading packed A from memory only if
+ * there are several strips of B. All of B is then one strip. */
 static bool packs_left(const struct oa_gemm *g)
 {
     return g->ta && g->k > OA_PART_DEPTH && g->n > strip_cols(g, STRIP) &&
            g->m <= strip_cols(g, WIDE_STRIP);
 }
 
-/* The first strip: as many columns as give strips of equal width. */
+/* The first of strips of equal width. */
 static struct oa_gemm first_strip(const struct oa_gemm *g)
 {
     long cols = strip_cols(g, packs_left(g) ? WIDE_STRIP : STRIP);
@@ -136,7 +135,7 @@ static bool halve_cols(struct packed_product *t)
     return wide;
 }
 
-/* Not where k is long. */
+/* False where k is long. */
 static bool halve_rows(struct packed_product *t)
 {
     bool tall = t->rows > (t->g->k > LONG_DEPTH ? ROWS : LEAST_ROWS);
@@ -145,9 +144,9 @@ static bool halve_rows(struct packed_product *t)
     return tall;
 }
 
-/* Tall blocks, since a block's rows are what a panel of B is read for; narrower ones until there
- * are enough, and then lower ones. Where each block packs its rows of a transposed A, lower ones
- * first, and only as many as the workers need. */
+/* Tall blocks, since a panel of B is read once for all rows of a block; they become narrower until
+ * there are enough blocks, and then lower. Where each block packs its rows of a transposed A, they
+ * become lower first, and only as many as the workers need. */
 static void multiply_packed_strip(struct packed_product *t)
 {
     const struct oa_gemm *g = t->g;
@@ -163,7 +162,7 @@ static void multiply_packed_strip(struct packed_product *t)
     oa_parallel(t->d->context, t->across * oa_blocks(g->m, t->rows), multiply_strip_item, t);
 }
 
-/* The product, strip by strip. b is packed for each, or NULL: all of it is in `packed`. */
+/* The product, strip by strip. b is packed for each strip; NULL: all of B is in `packed`. */
 static void multiply_strips(struct oa_device *d, const struct oa_gemm *g, const void *a,
                             const void *b, char *packed, void *c)
 {

@@ -5,7 +5,7 @@
  *     O_i = φ_q,iᵀ S / den_i,  den_i = φ_q,i·z (and a policy),  S = Σ_j φ_k,j v_jᵀ,  z = Σ_j φ_k,j,
  *
  * with sums over all real keys, or in the causal form over j ≤ i. That form goes chunk by chunk: S
- * and z at the start of the chunk serve all its rows, and what its own keys add is an explicit
+ * and z at the start of the chunk serve all its rows, and the terms of its own keys are an explicit
  * masked product of chunk × chunk. S and z are reals throughout; S is rounded to `act` once a chunk
  * as the operand of a product, z never is.
  *
@@ -23,12 +23,12 @@
  *
  *     dφ_q += M φ_k,   dφ_k += Mᵀ φ_q,   dv += Aᵀ N.
  *
- * Exponential features come with a logarithmic scale c_j of each key: φ_k,j is e^{c_j} times
- * what is stored. Row i is then relative to the largest scale that it sees,
- * m_i = max_{j ≤ i} c_j (without causality: of all keys), which cancels in O_i: the weight of pair
- * (i, j) gets e^{c_j − m_i} ≤ 1. With M the m of the last row of a chunk, S and z are kept relative
- * to M of the chunk before, G and g relative to M of the chunk they are read in. Every exponent is
- * ≤ 0, and nothing that row i reads depends on a later key, to the last bit.
+ * Exponential features come with a logarithmic scale c_j of each key: φ_k,j is e^{c_j} times what
+ * is stored. Row i is then relative to the largest scale that it sees, m_i = max_{j ≤ i} c_j
+ * (without causality: of all keys), which cancels in O_i: the weight of pair (i, j) gets e^{c_j −
+ * m_i} ≤ 1. With M the m of the last row of a chunk, S and z are stored relative to M of the chunk
+ * before, G and g relative to M of the chunk that reads them. Every exponent is ≤ 0, and no bit of
+ * row i depends on a later key.
  *
  * [B·T, H·r] × [B·S, H·r] × [B·S, H·V] → [B·T, H·V]; per row and head 4rV + 2·chunk·(r + V) FLOPs
  * forward. An item is a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N. */
@@ -52,7 +52,7 @@ double oa_guarded_denominator(enum oa_denominator p, double epsilon, double den)
     }
 }
 
-/* e^{scale of the state − m_i}, also where no state is read yet. */
+/* e^{scale of the state − m_i}; also called where there is no state yet. */
 static double state_share(const struct oa_linear_work *w, long i)
 {
     if (!w->scale || !w->a->shape.causal || !oa_linear_begun(w))
@@ -60,7 +60,7 @@ static double state_share(const struct oa_linear_work *w, long i)
     return exp(oa_linear_state_scale(w) - oa_real_get(w->d, w->seen, w->i0 + i));
 }
 
-/* w->sum: numerators; w->den: what the keys of the chunk add to the denominators. */
+/* w->sum: numerators; w->den: the terms of the keys of the chunk in the denominators. */
 static void finish_chunk_rows(struct oa_linear_work *w)
 {
     const struct oa_linear_attention *a = w->a;
@@ -131,8 +131,8 @@ static void linear_item(void *argument, long item, const struct oa_worker *worke
         oa_linear_keep_scale(&w);
 }
 
-/* With a state, the query heads that share a head of keys one after the other: the last one leaves
- * the state behind. */
+/* With a state, the query heads that share a head of keys run one after the other; the last one
+ * stores the state. */
 static void linear_state_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct oa_linear_call *f = argument;

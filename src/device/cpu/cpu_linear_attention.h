@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to linear attention: what its three files share. cpu_linear_attention.c has the formulas
+ * Private to linear attention: shared by its three files. cpu_linear_attention.c has the formulas
  * and the forward pass, cpu_linear_gradient.c the backward pass, cpu_linear_chunks.c the functions
  * below. */
 #ifndef ORTHANT_DEVICE_CPU_CPU_LINEAR_ATTENTION_H
@@ -22,7 +22,7 @@ struct oa_linear_work {
     struct oa_gemm_state *gemm;
     struct oa_arena *scratch;
     bool failed;
-    long b, h, queries, keys; /* real ones */
+    long b, h, queries, keys; /* that are not padding */
     long chunk;
     long wide; /* numbers from one row of features to the next: r, or where products read panels
                   whole ones */
@@ -39,39 +39,40 @@ struct oa_linear_work {
     void *sum;             /* real [chunk, max(wide, V)] */
     void *ones;            /* real [chunk] */
     void *scaled;          /* act [chunk, V]: v or N times w->factor, with scales */
-    void *dphi;            /* act [chunk, wide]: gradients of features that are made here */
+    void *dphi;            /* act [chunk, wide]: gradients of features that are computed here */
     int32_t *low, *high;
     void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
-    double start;       /* the scale of a state that was begun before */
-    bool copies; /* a later query head reads the same kept state, so that this one has a copy */
+    double start;       /* the scale of a state of earlier calls */
+    bool copies; /* a later query head reads the same stored state, so that this one has a copy */
 
-    /* S, z: real [r, V], real [r], act [wide, V]. Backward (turned) Sᵀ, then Gᵀ, [V, wide], so
-     * that rows of features are packed once for the state and for the chunk's own weights, and
-     * are not turned for either. */
+    /* S, z: real [r, V], real [r], act [wide, V]. Backward (turned) Sᵀ, then Gᵀ, [V, wide], so that
+     * rows of features are packed once for the state and for the weights within the chunk, without
+     * transposition. */
     bool turned;
     void *state, *z, *state_act;
     struct oa_panels panels; /* rows of features packed for products; NULL where not `turned` */
-    const void *packed;      /* which: w->q or w->k, or NULL */
+    const void *packed;      /* the packed ones: w->q or w->k, or NULL */
 };
 
-/* What of a chunk is at work: its queries (QUERIES: their features as well), its keys with their
- * values. */
+/* Operands of a chunk: its queries (QUERIES: their features as well), its keys with their values.
+ * */
 enum { OA_LINEAR_ROWS = 1, OA_LINEAR_QUERIES = 3, OA_LINEAR_KEYS = 4 };
 
-/* Memory and what is known of (b,h) number `item`; w->failed without memory. */
+/* Takes memory for (b,h) number `item` and sets its fields; w->failed without memory. */
 void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, long item,
                     const struct oa_worker *worker);
 void *oa_linear_take(struct oa_linear_work *w, long n, size_t size); /* n numbers of scratch */
 
 /* ---- chunks ---- */
 
-/* Goes to the chunk at i0 and packs what is at work. */
+/* Goes to the chunk at i0 and packs these operands. */
 void oa_linear_go_to(struct oa_linear_work *w, long i0, int what);
 bool oa_linear_last_chunk(const struct oa_linear_work *w);
-/* Row i0 of the head at work in x [B·T, …], x [B·S, …], where it has `width` columns. */
+/* Row i0 of the current head in x [B·T, …] or x [B·S, …], where a head has `width` columns. */
 void *oa_linear_query_place(const struct oa_linear_work *w, const void *x, long ld, long width);
 void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld, long width);
-/* … in its gradient, where rows are *ld numbers apart, which changes if query heads share it. */
+/* The same in its gradient; *ld becomes the leading dimension there, which differs if query heads
+ * share it. */
 void *oa_linear_key_gradient(const struct oa_linear_work *w, void *x, long width, long *ld);
 long oa_linear_feature_columns(const struct oa_linear_attention *a); /* of a head in fq and fk */
 /* Stores rows of w->sum, `next` apart, in x, then zeros up to row `all`; … as the gradient of
@@ -100,7 +101,8 @@ void oa_linear_product_features(struct oa_linear_work *w, long m, bool turned, c
 void oa_linear_clear_state(struct oa_linear_work *w);
 void oa_linear_keep_scale(
     struct oa_linear_work *w); /* the scale that S and z have after this call, next to them */
-bool oa_linear_begun(const struct oa_linear_work *w); /* has it keys before the chunk? */
+bool oa_linear_begun(
+    const struct oa_linear_work *w); /* whether the state has keys before the chunk */
 double oa_linear_state_scale(const struct oa_linear_work *w);
 void oa_linear_add_keys(struct oa_linear_work *w);     /* S += φ_kᵀ V, z += Σ φ_k */
 void oa_linear_add_all_keys(struct oa_linear_work *w); /* of all chunks, and rounds */
@@ -111,9 +113,9 @@ void oa_linear_round_state(struct oa_linear_work *w);  /* to w->state_act */
 
 void oa_linear_decay_pairs(struct oa_linear_work *w); /* w->tile: times e^{c_j − m_i} */
 void oa_linear_decay_rows(struct oa_linear_work *w,
-                          long width); /* w->sum, what S gave: to the scale of each row */
+                          long width); /* w->sum, the product with S: to the scale of each row */
 void oa_linear_decay_columns(struct oa_linear_work *w,
-                             long width); /* w->sum, what G gave: times e^{c_j − M} */
+                             long width); /* w->sum, the product with G: times e^{c_j − M} */
 double oa_linear_epsilon(const struct oa_linear_work *w,
                          long i); /* of row i of the chunk, at its scale */
 void *oa_linear_denominators(

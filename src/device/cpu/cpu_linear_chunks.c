@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Linear attention, chunk by chunk: what a worker has in hand, its products and its state; see
+ * Linear attention, chunk by chunk: the operands, products and state of a worker; see
  * cpu_linear_attention.h. */
 #include "device/cpu/cpu_linear_attention.h"
 
@@ -23,7 +23,7 @@ void *oa_linear_take(struct oa_linear_work *w, long n, size_t size)
     return memory;
 }
 
-/* n elements per row of which `count` are used; the rest is zeroed once and never written. */
+/* Rows of n elements of which `count` are used; the others are zeroed once and never written. */
 static void *take_padded(struct oa_linear_work *w, long rows, long count, long n, size_t size)
 {
     void *x = oa_linear_take(w, rows * n, size);
@@ -33,7 +33,7 @@ static void *take_padded(struct oa_linear_work *w, long rows, long count, long n
     return x;
 }
 
-/* The state of the key head at work: all the query heads that read it begin with it. */
+/* The stored state of the current key head, with which all query heads that read it begin. */
 static void *linear_kept_state(const struct oa_linear_work *w)
 {
     const struct oa_attention_shape *s = &w->a->shape;
@@ -177,7 +177,7 @@ static void pack_chunk(const struct oa_linear_work *w, const void *x, long ld, l
     memset((char *)to + (size_t)rows * row, 0, (size_t)(w->padded - rows) * row);
 }
 
-/* Features of rows of the chunk: packed, or made of the rows they belong to. */
+/* Features of rows of the chunk: packed, or computed from the rows. */
 static void pack_features(const struct oa_linear_work *w, const void *x, long ld, long rows,
                           void *to)
 {
@@ -198,7 +198,6 @@ long oa_linear_feature_columns(const struct oa_linear_attention *a)
     return a->squared_width ? a->squared_width : a->features;
 }
 
-/* Goes to the chunk at i0 and packs what is at work. */
 void oa_linear_go_to(struct oa_linear_work *w, long i0, int what)
 {
     const struct oa_linear_attention *a = w->a;
@@ -294,7 +293,7 @@ static void add_to_linear_state(struct oa_linear_work *w, const void *features, 
         multiply_real(w, g, features, rows, w->state, true);
 }
 
-/* M of the chunk that begins at i0; what comes before the first is relative to the first. */
+/* M of the chunk that begins at i0; the state before the first chunk is relative to the first. */
 static double chunk_scale(const struct oa_linear_work *w, long i0)
 {
     return w->keys ? oa_real_get(w->d, w->seen, oa_min(oa_max(i0, 0) + w->chunk, w->keys) - 1) : 0;
@@ -351,7 +350,8 @@ void oa_linear_decay_pairs(struct oa_linear_work *w)
                                       oa_real_at(w->d, w->seen, w->i0), w->tile, w->padded);
 }
 
-/* What the state gave to the chunk's rows, in w->sum: from its own scale to that of each row. */
+/* The product of the chunk's rows with the state, in w->sum: from the scale of the state to that of
+ * each row. */
 void oa_linear_decay_rows(struct oa_linear_work *w, long width)
 {
     if (!w->scale || !w->a->shape.causal || !oa_linear_begun(w))
@@ -360,7 +360,7 @@ void oa_linear_decay_rows(struct oa_linear_work *w, long width)
     w->d->cpu->kernels.scale_rows(w->rows, width, w->factor, w->sum, width);
 }
 
-/* What G gave to the chunk's keys, in w->sum: times e^{c_j − M}. */
+/* The product of the chunk's keys with G, in w->sum: times e^{c_j − M}. */
 void oa_linear_decay_columns(struct oa_linear_work *w, long width)
 {
     if (!w->scale)
@@ -369,7 +369,8 @@ void oa_linear_decay_columns(struct oa_linear_work *w, long width)
     w->d->cpu->kernels.scale_rows(w->cols, width, w->factor, w->sum, width);
 }
 
-/* S += φ_kᵀ V, z += Σ φ_k. With scales V and the terms of the sum are weighed by them. */
+/* S += φ_kᵀ V, z += Σ φ_k. With scales, V and the terms of z are multiplied by factors of the keys.
+ * */
 void oa_linear_add_keys(struct oa_linear_work *w)
 {
     const struct oa_kernels *k = &w->d->cpu->kernels;
@@ -388,7 +389,7 @@ void oa_linear_add_keys(struct oa_linear_work *w)
     add_to_linear_state(w, w->k, values);
 }
 
-/* G += φ_qᵀ N, g += Σ e φ_q. With scales N and e are weighed by them. */
+/* G += φ_qᵀ N, g += Σ e φ_q. With scales, N and e are multiplied by factors of the queries. */
 void oa_linear_add_queries(struct oa_linear_work *w)
 {
     const void *n = w->n, *e = w->e;

@@ -37,7 +37,8 @@ static void make_gradient(struct oa_linear_work *w)
     k->act_from_real(w->rows * v, w->sum, w->n);
 }
 
-/* Those of all queries, once for both sweeps; zeros for the padding of the last chunk. */
+/* N and e of all queries, computed once for both sweeps; zeros for the padding of the last chunk.
+ * */
 static bool make_gradients(struct oa_linear_work *w)
 {
     size_t act = w->d->numbers.act_size;
@@ -68,8 +69,8 @@ static void mixed_tile(struct oa_linear_work *w)
                                  w->tile_act, w->padded, NULL);
 }
 
-/* A gradient has two sources: the state (S for queries; G, what later queries give, for keys),
- * which is 0 in the first chunk of a sweep, and in the causal form the chunk itself by masked
+/* A gradient has two terms: one of the state (S for queries; G, of later queries, for keys), which
+ * is 0 in the first chunk of a sweep, and in the causal form one of the chunk itself, by masked
  * products. */
 enum { STATE = 1, OWN = 2 };
 

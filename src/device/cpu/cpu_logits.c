@@ -7,9 +7,9 @@
  *     z' = z e^{m−m'} + Σ_j e^{S_ij−m'}
  *     acc' = acc e^{m−m'} + Σ_j e^{S_ij−m'} v_j
  *
- * and at the end O = acc/z, lse = m + log z. A row without visible keys has z = 0: O = 0,
- * lse = −∞. With a sink b, m and z begin with b and 1. Weights that are no softmax need no running
- * sums, but a number of the row before the first tile (cpu_logits_weights.c).
+ * and at the end O = acc/z, lse = m + log z. A row without visible keys has z = 0: O = 0, lse = −∞.
+ * With a sink b, m and z begin with b and 1. Weights other than a softmax need no running sums, but
+ * a number of each row before the first tile (cpu_logits_weights.c).
  *
  * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs; memory per worker
  * O(query_block·key_block + S(K + V)). An item is a (b,h) or, where these are few, a few blocks of
@@ -21,9 +21,9 @@
 #include <string.h>
 
 enum {
-    ENOUGH_ITEMS = 8, /* (b,h) that are cut no further */
+    ENOUGH_ITEMS = 8, /* enough (b,h): they are not cut */
     BLOCKS_AN_ITEM =
-        4 /* query blocks of an item when they are: keys are packed once for all of them */
+        4 /* query blocks of an item if (b,h) are cut: keys are packed once for all of them */
 };
 
 struct logits_call {
@@ -32,14 +32,14 @@ struct logits_call {
     long cuts, rows; /* items of one (b,h); rows of each */
 };
 
-/* Running sums of the query blocks at work. Where each block goes through all keys before the next,
- * they share one buffer. */
+/* Running sums of the current query blocks. Where each block goes through all keys before the next
+ * one, they share one buffer. */
 struct softmax_sums {
     long begin;                 /* the first row */
     void *m, *z;                /* real [rows] */
     void *o;                    /* real [rows, V] */
     void *rescale, *p;          /* of a tile: real [query_block], act [query_block, key_block] */
-    bool met[OA_PACKED_BLOCKS]; /* of the blocks: a tile was there */
+    bool met[OA_PACKED_BLOCKS]; /* of each block: whether it had a tile */
 };
 
 static void take_softmax_sums(struct oa_tiles *t, struct softmax_sums *s)
@@ -54,7 +54,7 @@ static void take_softmax_sums(struct oa_tiles *t, struct softmax_sums *s)
                        : oa_tiles_take(t, t->query_block * t->key_block, t->d->numbers.act_size);
 }
 
-/* Those of the block at work. */
+/* Those of the current block. */
 static struct softmax_sums softmax_sums_of_block(const struct oa_tiles *t,
                                                  const struct softmax_sums *s)
 {
@@ -84,7 +84,7 @@ static const void *softmax_tile_weights(struct oa_tiles *t, struct softmax_sums 
     else
         k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
                         t->padded_cols, s->m, s->z, s->rescale);
-    oa_tiles_dropout(t, t->s); /* after z: P is normalised before it is dropped */
+    oa_tiles_dropout(t, t->s); /* after z: dropout applies to normalised P */
     return oa_tiles_act(t, t->s, s->p);
 }
 
@@ -190,8 +190,8 @@ static void logits_blocks(struct oa_tiles *t, struct softmax_sums *s, struct oa_
     oa_arena_release(t->scratch, mark);
 }
 
-/* Packed operands exist for so many query blocks at a time: with a sparse support they stay in the
- * cache. */
+/* Query blocks are packed in groups of OA_PACKED_BLOCKS, so that with a sparse support packed
+ * operands stay in the cache. */
 static void logits_rows(struct oa_tiles *t, struct softmax_sums *s, struct oa_bounds rows)
 {
     size_t mark = oa_arena_mark(t->scratch);

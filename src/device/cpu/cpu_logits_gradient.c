@@ -17,22 +17,22 @@
  *                                      dk_i[f] = α_c Σ_{⌊j/a⌋ = f} dS_ij q_i[j mod a]
  *
  * dα of a product needs no second look at S^c: Σ_ij dS_ij τ q_i·k_j = τ Σ_i q_i·G_i, where G_i =
- * Σ_j dS_ij k_j is there for dq anyway; that of a fold is Σ_i k_i·dk_i/α_c for the same reason.
- * Invisible pairs have P = 0 and dS = 0 and touch nothing; so does an empty row.
+ * Σ_j dS_ij k_j is computed for dq anyway; that of a fold is Σ_i k_i·dk_i/α_c for the same reason.
+ * Invisible pairs and empty rows have P = 0 and dS = 0 and contribute nothing.
  *
- * Cutting. One pass gives both sides' gradients of a (b,h): query blocks outside, tiles inside,
- * dq_i in a small buffer, dk and dv in buffers of the length of the sequence. Gradients that the
- * batch shares (a table of queries or keys, a bias, a table of logits) make an item of all that add
- * to one place, so that the sum has one order. Where this leaves too few items, those of keys get
- * sums of their own (cpu_logits_shared.c). Where that does not help, two passes: blocks of keys
- * give dk, dv and the shared ones, blocks of queries give dq (and both sides of a fold, which are
- * rows of queries); S and dP are computed twice. */
+ * Items. One pass gives all gradients of a (b,h): query blocks in the outer loop, tiles in the
+ * inner one, dq_i in a small buffer, dk and dv in buffers of the length of the sequence. Where the
+ * batch shares a gradient (of a table of queries or keys, a bias, a table of logits), everything
+ * that adds to it is one item, so that the sum has one order. If this leaves too few items,
+ * gradients of keys have separate sums (cpu_logits_shared.c). If that does not help, there are two
+ * passes: items of blocks of keys give dk, dv and the shared gradients, items of blocks of queries
+ * give dq (and both sides of a fold, which are rows of queries); S and dP are computed twice. */
 #include "device/cpu/cpu_logits_gradient.h"
 
 #include <string.h>
 
 enum {
-    ENOUGH_ITEMS = 8, /* of one pass; fewer are cut in two passes */
+    ENOUGH_ITEMS = 8, /* of one pass; fewer take two passes */
     CUT_ITEMS = 32,   /* of each of two passes, about, … */
     MOST_BLOCKS = 8   /* … of at most so many query blocks */
 };
@@ -105,7 +105,7 @@ static long one_pass_items(const struct oa_logits_backward *f)
     return (f->merge_batch ? 1 : s->batch) * (f->merge_heads ? 1 : s->heads);
 }
 
-/* Separate sums make an item of each (b,h), if nothing else is shared. */
+/* With separate sums each (b,h) is an item, if nothing else is shared. */
 bool oa_shared_wanted(const struct oa_logits *a)
 {
     struct oa_logits_backward f = { .a = a };
@@ -163,7 +163,7 @@ static bool take_distance_sums(struct oa_logits_backward *f)
     return f->distances;
 }
 
-/* Those of weights whose sum is fixed. */
+/* δ of weights whose sum is fixed. */
 static bool make_deltas(struct oa_logits_backward *f)
 {
     if (!oa_weighs_sums(f->a))

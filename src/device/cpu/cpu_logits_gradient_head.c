@@ -8,7 +8,7 @@
 
 /* ---- what is wanted ---- */
 
-/* The gradients of both sides of a fold are made together. */
+/* The gradients of both sides of a fold are computed together. */
 static bool wants_dfold(const struct oa_logits_backward *f, int c)
 {
     const struct oa_logits_part *p = &f->a->part[c];
@@ -77,7 +77,7 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
         if (!oa_attention_makes_logits(t->a))
             g->ds = oa_tiles_take(t, t->query_block * oa_round_up(t->key_block, OA_PANEL), act);
     } else {
-        g->p = oa_tiles_take(t, tile, real); /* D is dropped as reals first */
+        g->p = oa_tiles_take(t, tile, real); /* dropout is applied to D as reals before rounding */
         g->dp = oa_tiles_take(t, tile, real);
         g->ds = oa_tiles_take(t, tile, act);
         t->slope = f->a->shape.logit_cap > 0 ? oa_tiles_take(t, tile, real) : NULL;
@@ -112,7 +112,7 @@ static void *take_zero_reals(struct oa_tiles *t, long n)
     return x;
 }
 
-/* What is taken for a (b,h): sums over its queries. */
+/* Takes the sums over queries of a (b,h). */
 static void take_head_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds cols)
 {
     long rows = oa_tile_round(oa_bounds_length(cols));
@@ -193,7 +193,8 @@ static double rows_dot(const struct oa_tiles *t, const struct oa_gradients *g, s
     return sum;
 }
 
-/* Act rows i0 … end-1 of a side, of which the block has seen the first `rows`. */
+/* Stores act rows i0 … end-1 of a side; the block had the first `rows` of them, the others are 0.
+ * */
 static void store_query_rows(const struct oa_tiles *t, const struct oa_gradients *g, long i0,
                              long rows, long end, long width, double factor, void *sums, void *x,
                              long ld)
@@ -220,8 +221,8 @@ static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long 
         store_query_rows(t, g, i0, rows, end, p->folds, alpha, dk, p->dk, p->ldk);
 }
 
-/* dq of rows i0 … end-1, of which the block has seen the first `rows`; dα of a product is τ Σ_i
- * q_i·G_i. */
+/* dq of rows i0 … end-1, of which the block had the first `rows`; dα of a product is τ Σ_i q_i·G_i.
+ * */
 static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int c, long i0,
                                  long rows, long end)
 {
@@ -241,7 +242,7 @@ static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int
         store_query_rows(t, g, i0, rows, end, p->width, factor, dq, p->dq, p->ldq);
 }
 
-/* What finish_block_queries will write. */
+/* Prefetches the rows that finish_block_queries will write. */
 static void fetch_query_gradients(const struct oa_tiles *t, const struct oa_gradients *g, long i0)
 {
     for (int c = 0; c < t->a->parts; c++) {
@@ -272,7 +273,7 @@ static void head_gradient_block(struct oa_tiles *t, struct oa_gradients *g, long
 
 /* ---- one (b,h) ---- */
 
-/* dk or dv: the real ones of g->cols, then zeros up to `end`. */
+/* Stores dk or dv: rows of real keys of g->cols, then zeros up to `end`. */
 static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long end,
                            long width, double factor, void *sums, void *x, long ld)
 {
@@ -298,7 +299,7 @@ static void finish_head_keys(struct oa_tiles *t, struct oa_gradients *g, int c, 
     if (g->dbias[c])
         k->axpy(n, alpha, g->dbias[c],
                 oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
-    if (g->dk[c] && p->k_table) { /* to the table that the batch shares */
+    if (g->dk[c] && p->k_table) { /* into the gradient of the table, which the batch shares */
         void *dk = oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width);
         if (t->on_tiles)
             oa_attention_add(t, g->dk[c], n, p->width, alpha * p->scale, g->row, dk);
@@ -323,8 +324,8 @@ static void head_gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, str
     oa_arena_release(t->scratch, mark);
 }
 
-/* Packed operands exist for so many query blocks at a time: with a sparse support they stay in the
- * cache. */
+/* Query blocks are packed in groups of OA_PACKED_BLOCKS, so that with a sparse support packed
+ * operands stay in the cache. */
 static void head_gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows)
 {
     size_t mark = oa_arena_mark(t->scratch);

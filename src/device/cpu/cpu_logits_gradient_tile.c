@@ -33,8 +33,8 @@ static const void *tile_weights(struct oa_tiles *t, const struct oa_gradients *g
     return dropped_weights(t);
 }
 
-/* dP into g->dp. The zeros of D are those of the dropout mask or of P, where dP has no effect: the
- * mask need not be drawn again. */
+/* dP into g->dp. D is 0 where the dropout mask or P is 0, and dP has no effect where P is 0, so
+ * that the mask is not drawn again. */
 static void tile_weights_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
     oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
@@ -105,7 +105,7 @@ static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, c
     return sum;
 }
 
-/* dα but for the products, see finish_query_side. */
+/* dα of tables and biases; finish_block_queries computes that of products. */
 static void add_alpha_gradient(const struct oa_tiles *t, const struct oa_gradients *g, int c)
 {
     const struct oa_logits_part *p = &t->a->part[c];
@@ -132,7 +132,7 @@ static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
                                      g->ds, oa_gradient_ld(t), dq, dk, b);
 }
 
-/* What products with dS give. */
+/* Gradients of a part that is a product. */
 static void add_tile_product_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
 {
     if (t->a->part[c].kind != OA_PART_DOT)
@@ -144,7 +144,7 @@ static void add_tile_product_gradient(struct oa_tiles *t, struct oa_gradients *g
         oa_tiles_rows_product(t, g->ds, t->q[c], key_sum_row(t, g, g->dk[c], t->q[c].width), true);
 }
 
-/* … all else. */
+/* Gradients of the other parts. */
 static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
 {
     const struct oa_logits_backward *f = g->f;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gradients of keys and biases that are parameters: the batch shares them, and with one table for
- * all the heads too. Where few heads would leave too few items that each go through the whole
- * batch, every (b,h) has sums of its own, which are added up afterwards in the order of batch items
- * and heads. That costs B·H·S·(K + 1) reals of scratch and one pass over them; two passes over the
- * pairs, the other way out, compute S and dP twice. */
+ * Gradients of keys and biases that are parameters, which the batch shares, and with one table for
+ * all heads the heads too. An item that goes through the whole batch would leave too few items if
+ * there are few heads; then every (b,h) has separate sums, which are added up afterwards in the
+ * order of batch items and heads. That costs B·H·S·(K + 1) reals of scratch and one pass over them;
+ * the alternative, two passes over the pairs, computes S and dP twice. */
 #include "device/cpu/cpu_logits.h"
 
 #include <string.h>
@@ -66,8 +66,7 @@ void *oa_shared_bias(const struct oa_shared *s, long b, long h, int part)
 /* ---- adding up ---- */
 
 struct shared_addition {
-    const struct oa_shared *from,
-        *to; /* `to` has no sums: its places are the gradients themselves */
+    const struct oa_shared *from, *to; /* `to` has no separate sums: it adds to the gradients */
     void *(*place)(const struct oa_shared *s, long b, long h, int part);
     int part;
     long count;

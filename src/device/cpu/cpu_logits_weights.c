@@ -6,18 +6,18 @@
  *     SPARSEMAX   P_ij = max(0, S_ij − r_i),      r_i = τ_i with Σ_j P_ij = 1
  *     ENTMAX      P_ij = max(0, S_ij/2 − r_i)²,   the same
  *
- * For τ the logits of a row must be at hand: a block of queries × all keys that it sees. f(τ) = Σ_j
+ * τ needs all logits of a row: a buffer of a block of queries × all keys visible to it. f(τ) = Σ_j
  * max(0, x_j − τ)^k − 1, k = 1 or 2, falls and is convex, f(max x − 1) ≥ 0, so that Newton's method
- * from there rises to the zero and never passes it. The logits are made again for the weights, as
- * for the gradients.
+ * from there rises to the zero and never passes it. The logits are computed again for the weights,
+ * as for the gradients.
  *
  * Backward, with g = 1 where P > 0, or √P:
  *
  *     SIGMOID             dS_ij = P_ij (1 − P_ij) dP_ij
  *     SPARSEMAX, ENTMAX   dS_ij = g_ij (dP_ij − δ_i),   δ_i = Σ_j g_ij dP_ij / Σ_j g_ij
  *
- * δ_i is a sum over all keys of the row and comes in a pass of its own, blocks of queries of a
- * (b,h) being items. */
+ * δ_i is a sum over all keys of the row and is computed in a separate pass, whose items are blocks
+ * of queries of a (b,h). */
 #include "device/cpu/cpu_logits_gradient.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static double find_threshold(double *x, long n, int k)
 {
     double tau = -1, f, slope;
     long kept = 0;
-    for (long j = 0; j < n; j++) /* others are below every τ on the way */
+    for (long j = 0; j < n; j++) /* others are below every τ of the iteration */
         if (x[j] > -1)
             x[kept++] = x[j];
     for (int step = 0; step < 100; step++) {
@@ -91,7 +91,7 @@ double oa_row_threshold(const struct oa_device *d, const struct oa_logits *a, co
     return isfinite(top) ? top + find_threshold(x, n, entmax ? 2 : 1) : INFINITY;
 }
 
-/* Copies the visible logits of the tile at work to their places in rows of `width`. */
+/* Copies the visible logits of the current tile to their places in rows of `width`. */
 static void keep_tile_logits(struct oa_tiles *t, long width, void *rows)
 {
     size_t real = t->d->numbers.real_size;

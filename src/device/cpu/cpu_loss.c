@@ -23,7 +23,7 @@ struct loss_rows {
     const struct oa_linear_loss *a;
     const struct oa_loss_plan *plan;
     long first;    /* row of the input where the block starts */
-    void *logits;  /* real [rows, ld]; their gradient, act, begins where a row of them does */
+    void *logits;  /* real [rows, ld]; their gradient, act, overwrites the beginning of each row */
     void *teacher; /* logits of the teacher, or NULL */
     double *loss;  /* [rows] */
 };
@@ -140,13 +140,13 @@ static void loss_row_item(void *argument, long i, const struct oa_worker *worker
     void *logits = oa_real_at(r->d, r->logits, i * r->plan->ld), *dlogits = a->dx ? logits : NULL;
     size_t act = r->d->numbers.act_size;
     r->loss[i] = target < 0 ? 0 : logits_loss(r, i, target, logits, dlogits, worker);
-    if (dlogits) { /* an ignored row and columns that fill up the last panel: zeros */
+    if (dlogits) { /* zeros in ignored rows and in the padding of the last panel */
         long from = target < 0 ? 0 : a->vocabulary;
         memset((char *)dlogits + (size_t)from * act, 0, (size_t)(r->plan->ld - from) * act);
     }
 }
 
-/* dx, dw and dbias of a block whose gradients of logits are there. */
+/* dx, dw and dbias of a block from its gradients of logits. */
 static void loss_block_gradient(const struct loss_rows *r, long rows, const void *weights)
 {
     struct oa_device *d = r->d;
@@ -208,7 +208,7 @@ static double loss_block(struct loss_rows *r, long rows, const void *logits_weig
     return sum;
 }
 
-/* W for products that have g's n and k; NULL without bytes, or without memory. */
+/* W packed for products with the n and k of g; NULL if none is packed, or without memory. */
 static void *packed_weights(struct oa_device *d, struct oa_gemm g, const void *w, size_t bytes)
 {
     void *packed = bytes ? oa_arena_take(&d->scratch, bytes) : NULL;

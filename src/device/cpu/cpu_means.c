@@ -36,7 +36,7 @@ void oa_cpu_mean_rows(struct oa_device *d, const struct oa_row_means *a)
     oa_parallel(d->context, a->batch, mean_item, &m);
 }
 
-/* One row of gradient, the same for all that are real. */
+/* One row of gradient, the same for all real rows. */
 static void mean_gradient_item(void *argument, long b, const struct oa_worker *worker)
 {
     const struct mean_call *m = argument;

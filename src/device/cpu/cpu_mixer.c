@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operations of the token mixer (ops/mixer_op.c) besides matrix products:
  *
- *     masked copy of a weight     y_ij = x_ij for j < high_i, else 0;   dx_ij += dy_ij for j <
- * high_i bias of each position       y_{b,i,c} += bias_i;                  dbias_i += Σ_{b,c}
- * dy_{b,i,c}
+ *     masked copy of a weight   y_ij = x_ij for j < high_i, else 0
+ *                               dx_ij += dy_ij for j < high_i
+ *     bias of each position     y_{b,i,c} += bias_i,   dbias_i += Σ_{b,c} dy_{b,i,c}
  *
  * Items are rows; the item that owns a position sums the gradient of its bias in the order of b
  * and c. */

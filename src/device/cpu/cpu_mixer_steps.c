@@ -55,7 +55,7 @@ static void read_mixer_weights(struct mixer_work *w, long position, long low, lo
                                      w->out);
 }
 
-/* Units low … high−1 of a channel have heard all they are to hear. */
+/* Units low … high−1 of a channel have all their inputs: adds biases and applies gelu. */
 static void finish_hidden_units(struct mixer_work *w, long low, long high, void *units)
 {
     void *u = oa_real_at(w->d, units, low);

@@ -5,8 +5,8 @@
  *
  *     μ = (s/n) Σ x,   M' = (s²/n) Xᵀ X;   the changes get μ − m and M' − M added
  *
- * The averages move after the step, by the mean over its micro-batches. An item is a head of one
- * side and goes through the batch in order. 2·K² FLOPs per row. */
+ * The averages are updated after the step, by the mean over its micro-batches. An item is a head of
+ * one side and goes through the batch in order. 2·K² FLOPs per row. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>

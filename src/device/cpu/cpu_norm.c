@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    PART = 2048, /* elements that go through all steps while they are in the L1 cache */
+    PART = 2048, /* elements that stay in the L1 cache through all steps */
     TOGETHER = 4 /* rows: as many as kernels take at a time, or a multiple */
 };
 
@@ -19,7 +19,7 @@ struct residual_norm_call {
     struct oa_device *d;
     const struct oa_residual_norm *a;
     long block;    /* rows of an item */
-    long part;     /* rows of it that are at work together */
+    long part;     /* rows of it that are processed together */
     void *partial; /* real [blocks][2][cols]: gradients of gain and bias of each block of rows */
 };
 

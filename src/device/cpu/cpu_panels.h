@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packed panels: a right operand in the order in which the matrix units read it, OA_PANEL rows at a
  * time, packed once for many products that each use a part of it. Where the kernels have no packed
- * products there are none, and products read the operand itself: same bits. */
+ * products there are no panels, and products read the operand itself, with the same bits. */
 #ifndef ORTHANT_DEVICE_CPU_CPU_PANELS_H
 #define ORTHANT_DEVICE_CPU_CPU_PANELS_H
 
@@ -9,9 +9,9 @@
 
 /* op(B) [k, n] of products with rows of acts: the rows are its columns (pair), or its k. */
 struct oa_panels {
-    void *x;     /* NULL: there are none */
+    void *x;     /* NULL: no panels */
     size_t step; /* bytes of OA_PANEL rows */
-    long k;      /* of what was packed */
+    long k;      /* k of the packed operand */
 };
 
 /* Takes scratch for `most` rows of `width` numbers; *failed becomes true without memory. */
@@ -22,8 +22,7 @@ void oa_panels_pair(const struct oa_device *d, struct oa_panels *p, const void *
                     long rows, long width);
 void oa_panels_rows(const struct oa_device *d, struct oa_panels *p, const void *x, long ld,
                     long rows, long width);
-/* Whether a product takes the panels: there are some, and it has enough rows to be worth the matrix
- * units. */
+/* Whether a product uses the panels: they exist, and it has enough rows for the matrix units. */
 bool oa_panels_serve(const struct oa_panels *p, const struct oa_gemm *g);
 /* c = a op(b) as kernels.h: b is the operand in the panels from row `first` on, a multiple of
  * OA_PANEL. Rows after the packed ones count as zeros; if the last panel along k has other rows,

@@ -22,9 +22,9 @@
  * terms only, where an expansion in moments of j would cancel (at n = 500 it has lost all of f32).
  * Backward, dV = Wᵀ dO, is the same with the sums in the other direction.
  *
- * Decoding: the tokens are those from position `first`. The state has what their rows need of
- * earlier ones as doubles: sums, and the last one or two values. The rows of x then begin with
- * these values, so that an index is still a position.
+ * Decoding: the tokens are those from position `first`. The state has, in doubles, what their rows
+ * need of earlier tokens: sums, and the last one or two values. The rows of x then begin with these
+ * values, so that row numbers are relative to the same positions.
  *
  * Rows are doubles here: weights reach n³, and the work is small. They are padded with zeros to a
  * multiple of LANES, so that the compiler knows the trip count of the inner loops. Shifts of tokens
@@ -111,7 +111,7 @@ static void to_floats(long n, const double *restrict x, float *restrict y)
             y[i + e] = (float)x[i + e];
 }
 
-/* y += a row of acts. Beyond V r->real stays 0. */
+/* y += a row of acts. r->real is 0 beyond V. */
 static void add_act_row(const struct pattern_rows *r, const void *x, double *y)
 {
     r->d->cpu->kernels.real_from_act(r->values, x, r->real);
@@ -173,7 +173,7 @@ static void scatter_units(struct pattern_rows *r, void *y, long ld, long length,
 
 /* ---- the patterns, W: y += W x, and their transposes, y += Wᵀ x ---- */
 
-/* The unit that row i puts all its weight on when it has no key; −1: none. */
+/* The unit with all the weight of row i if the row has no key; −1: none. */
 static long edge_unit(const struct pattern_rows *r, long i, long nearest)
 {
     return r->a->edge == OA_EDGE_ZERO ? -1 : r->a->edge == OA_EDGE_SELF ? i : nearest;
@@ -187,7 +187,7 @@ static void add_unit(struct pattern_rows *r, bool transposed, long i, long j)
                    unit_row(r, r->y, transposed ? j : i));
 }
 
-/* Units from the beginning of the sequence to the end of those at work. */
+/* Units from the beginning of the sequence to the last current one. */
 static long unit_count(const struct pattern_rows *r)
 {
     return r->first + r->units;
@@ -377,7 +377,7 @@ static bool open_pattern_rows(struct pattern_rows *r, const struct pattern_call 
     return !failed;
 }
 
-/* How far a shift looks; false: no shift of tokens without edges. */
+/* The offset of a shift of tokens without edges; false for other patterns. */
 static bool plain_shift(const struct oa_pattern_attention *a, long *offset)
 {
     *offset = a->pattern == OA_PATTERN_NEXT ? 1 : a->pattern == OA_PATTERN_PREVIOUS ? -1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plan device: computes nothing and counts. A training step that runs on it, with dry arenas,
- * reports what the real one costs: FLOPs (a multiply-add is 2) and bytes read and written by each
+ * counts the cost of the real one: FLOPs (a multiply-add is 2) and bytes read and written by each
  * operation as if no cache outlived it. An elementwise function counts one FLOP per element. */
 #include "device/cpu/cpu_logits.h"
 #include "device/cpu/cpu_panels.h"
@@ -454,8 +454,8 @@ static double value_cells(const struct oa_attention_shape *s)
     return (double)(s->batch * s->heads * s->value_width);
 }
 
-/* FLOPs of the parts of the logits and of the softmax; `gradient`: what the backward pass adds to
- * recomputing them. Weights whose sum is fixed make the logits twice, and dP. */
+/* FLOPs of the parts of the logits and of the softmax; `gradient`: of the backward pass in addition
+ * to recomputing them. Weights whose sum is fixed compute the logits and dP twice. */
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
@@ -485,8 +485,7 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
     return (flops + 5 * pairs) / once + pairs * 2 * v * products;
 }
 
-/* Keys of a head that are read: one query alone reads what it sees, more of them together all there
- * are. */
+/* Keys of a head that are read: one query reads those visible to it, several read all. */
 static double keys_read(const struct oa_logits *a)
 {
     const struct oa_attention_shape *s = &a->shape;
@@ -596,8 +595,8 @@ static void plan_linear_attention_gradient(struct oa_device *d, const struct oa_
     add_work(d, 2.5 * linear_flops(a), 2.5 * linear_bytes(d, a));
 }
 
-/* Of a row in its chunk: pairs and what they weigh, the state read and added to; the delta rule
- * adds pairs of keys, the solution, and the state read by keys. Decays by channel multiply rows. */
+/* Of a row in its chunk: pairs and their products, the state read and updated; the delta rule adds
+ * pairs of keys, the solution, and the state read by keys. Decays by channel multiply rows. */
 static double recurrence_flops(const struct oa_recurrence *a)
 {
     const struct oa_attention_shape *s = &a->shape;

@@ -5,8 +5,8 @@
  *     w_ij = (τ q_i·k_j)^p over visible keys, p even
  *     O_i = Σ_j w_ij v_j / den_i,   den_i = Σ_j w_ij + bias
  *
- * A row whose denominator is exactly 0 is 0 and sends no gradient. Backward, with
- * N_i = dO_i/den_i, e_i = −(dO_i·O_i)/den_i and s = q_i·k_j:
+ * A row whose denominator is exactly 0 is 0 and has no gradient. Backward, with N_i = dO_i/den_i,
+ * e_i = −(dO_i·O_i)/den_i and s = q_i·k_j:
  *
  *     dw_ij = N_i·v_j + e_i,        ds_ij = τ p (τ s)^{p−1} dw_ij
  *     dq_i = Σ_j ds_ij k_j,         dk_j = Σ_i ds_ij q_i,         dv_j = Σ_i w_ij N_i
@@ -32,7 +32,7 @@ struct polynomial_work {
     struct oa_device *d;
     const struct oa_polynomial *a;
     struct oa_gemm_state *gemm;
-    long b, h, queries, keys; /* real ones */
+    long b, h, queries, keys; /* that are not padding */
     long i0, rows, j0, cols;  /* the tile */
     void *q;                  /* act [TILE, K]: τ q */
     void *s, *dw;             /* real [TILE, KEYS] */
@@ -143,7 +143,7 @@ static void go_to_queries(struct polynomial_work *w, long i0)
                                     oa_act_at(w->d, w->q, i * a->width));
 }
 
-/* Keys that any row of the tile of queries sees. */
+/* The end of the keys visible to any row of the tile of queries. */
 static long end_of_keys(const struct polynomial_work *w)
 {
     if (w->rows == 0)
@@ -151,7 +151,7 @@ static long end_of_keys(const struct polynomial_work *w)
     return w->a->shape.causal ? oa_min(w->keys, w->a->shape.first + w->i0 + w->rows) : w->keys;
 }
 
-/* w->s = τ q·k. One query alone, as in decoding, is no work for the matrix units. */
+/* w->s = τ q·k. A single query, as in decoding, does not use the matrix units. */
 static void multiply_keys(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
@@ -173,7 +173,8 @@ static void multiply_keys(struct polynomial_work *w)
 static void go_to_keys(struct polynomial_work *w, long j0)
 {
     const struct oa_polynomial *a = w->a;
-    long end = a->shape.first + w->i0 + 1 - j0; /* of what the first row sees, causally */
+    long end = a->shape.first + w->i0 + 1 -
+               j0; /* of the keys visible to the first row of a causal layer */
     w->j0 = j0;
     w->cols = oa_min(KEYS, end_of_keys(w) - j0);
     for (long i = 0; i < w->rows; i++) {
@@ -300,8 +301,8 @@ static void load_polynomial_gradient(struct polynomial_work *w)
     k->tile_to_act(w->rows, V, w->sum, V, w->n, V);
 }
 
-/* What the tile's queries give to its keys: x real += actᵀ · rows of `from`, which are there in
- * panels too. */
+/* Adds the contribution of the tile's queries to its keys: x real += actᵀ · rows of `from`, which
+ * are also packed in panels. */
 static void add_to_keys(struct polynomial_work *w, long width, const void *from,
                         const struct oa_panels *p, void *x)
 {

@@ -3,7 +3,7 @@
  *
  *     S ← γ_t ⊙ S                           decay, of rows of S (FIXED, HEAD: one number for all)
  *     S ← S + k_t v_tᵀ                      plain sums, or
- *     S ← S + β_t k_t (v_t − Sᵀ k_t)ᵀ       the delta rule: replaces what k_t has in S
+ *     S ← S + β_t k_t (v_t − Sᵀ k_t)ᵀ       the delta rule: replaces the value of k_t in S
  *     o_t = scale·Sᵀ q_t
  *
  * (Sun et al. 2023, arXiv 2307.08621; Yang et al. 2024, arXiv 2312.06635 and 2406.06484; delta with
@@ -12,15 +12,15 @@
  * to S with its key (v_t, or β_t(v_t − Sᵀk_t)),
  *
  *     S_t = e^{b_t} ⊙ S_0 + Σ_{j ≤ t} (e^{b_t − b_j} ⊙ k_j) u_jᵀ
- *     o_t = (e^{b_t} ⊙ q_t)ᵀ S_0 + Σ_{j ≤ t} P_tj u_j,    P_tj = q_tᵀ(e^{b_t − b_j} ⊙ k_j), q
- * scaled (I + A) U = β(V − (e^b ⊙ K) S_0),                  A_tj = β_t k_tᵀ(e^{b_t − b_j} ⊙ k_j), j
- * < t:
+ *     o_t = (e^{b_t} ⊙ q_t)ᵀ S_0 + Σ_{j ≤ t} P_tj u_j,    P_tj = q_tᵀ(e^{b_t − b_j} ⊙ k_j)
+ *     (I + A) U = β(V − (e^b ⊙ K) S_0),    A_tj = β_t k_tᵀ(e^{b_t − b_j} ⊙ k_j) for j < t
  *
- * the WY form of the product of the factors I − β k kᵀ. Exponents of pairs are b_t − b_j ≤ 0. For
- * decays by channel they do not factor over a whole chunk without overflow: rows go in blocks of
- * 16, relative to the row before the block towards rows before it, and one by one inside. Nothing
- * that row t reads depends on a later token, to the last bit. The delta rule can overflow, and a
- * zero of P times infinity is not 0: there products end at the row itself.
+ * with q scaled: the WY form of the product of the factors I − β k kᵀ. Exponents of pairs are b_t −
+ * b_j ≤ 0. For decays by channel they do not factor over a whole chunk without overflow: rows are
+ * in blocks of 16, and decays are relative to the row before the block for pairs with earlier
+ * blocks, and are multiplied pair by pair inside. No bit of row t depends on a later token. The
+ * delta rule can overflow, and a zero of P times infinity is not 0: its products end at the row
+ * itself.
  *
  * Backward, chunks from the last to the first, with dS the gradient of the state after the chunk
  * (states before chunks and U of all of them: a forward pass again):
@@ -30,8 +30,8 @@
  *     dv = W,   d(logit of β_t) = (dR_t·u_t)(1 − β_t)
  *     dq_t = e^{b_t} ⊙ S_0 dO_t + Σ_j dP_tj e^{b_t − b_j} ⊙ k_j
  *     dk_t = −e^{b_t} ⊙ S_0 W_t + Σ_j da_tj e^{b_t − b_j} ⊙ k_j                              (left)
- *          + e^{b_C − b_t} ⊙ dS u_t + Σ_i e^{b_i − b_t} ⊙ (dP_it q_i + da_it k_i) (right) dS_0 =
- * e^{b_C} ⊙ dS + (e^b ⊙ Q)ᵀ dO − (e^b ⊙ K)ᵀ W
+ *          + e^{b_C − b_t} ⊙ dS u_t + Σ_i e^{b_i − b_t} ⊙ (dP_it q_i + da_it k_i)        (right)
+ *     dS_0 = e^{b_C} ⊙ dS + (e^b ⊙ Q)ᵀ dO − (e^b ⊙ K)ᵀ W
  *
  * b_t multiplies what is to its left and divides what is to its right: db = q ⊙ dq + k ⊙ dk_left −
  * k ⊙ dk_right, where P_tt, which has no decay, is left out of both; b_C adds Σ_t k ⊙ e^{b_C − b} ⊙

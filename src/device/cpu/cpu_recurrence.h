@@ -25,11 +25,11 @@ struct oa_recurrence_work {
     struct oa_gemm_state *gemm;
     struct oa_arena *scratch;
     bool failed;
-    long b, h, tokens; /* real ones */
+    long b, h, tokens; /* that are not padding */
     long r, v;         /* r, V */
     long decays;       /* numbers of a row of decays: 1, or r */
 
-    /* the chunk at work: first row, real rows, rows filled up to whole blocks */
+    /* the current chunk: first row, real rows, rows padded to whole blocks */
     long i0, rows, padded;
     void *q, *key, *value;  /* [chunk, r], [chunk, r], [chunk, V]; q with the scale */
     void *log_decay, *sums; /* [chunk, decays]: ln γ, and b, their sums from the chunk's start */
@@ -53,7 +53,7 @@ void *oa_recurrence_take(struct oa_recurrence_work *w, long n); /* n reals of sc
 void oa_recurrence_product(struct oa_recurrence_work *w, const struct oa_gemm *g, const void *a,
                            const void *b, void *c);
 
-/* Row i0 of the head at work in x [B·T, …] with `width` columns a head. */
+/* Row i0 of the current head in x [B·T, …] with `width` columns a head. */
 void *oa_recurrence_place(const struct oa_recurrence_work *w, const void *x, long ld, long width);
 /* Of row i of the chunk, in x with one column a head. */
 double oa_recurrence_logit(const struct oa_recurrence_work *w, const void *x, long ld, long i);
@@ -63,8 +63,8 @@ void oa_recurrence_load(const struct oa_recurrence_work *w, const void *x, long 
 /* Rows of the chunk into x, zeros at padded tokens. */
 void oa_recurrence_store(const struct oa_recurrence_work *w, const void *rows, long ld, long width,
                          void *x);
-/* Goes to the chunk at i0: operands, decays and β, filled up to a multiple of `granule` rows; … and
- * what products read, pairs among them. */
+/* Goes to the chunk at i0 and reads operands, decays and β, padded to a multiple of `granule` rows;
+ * oa_recurrence_go_to also computes the operands of products, pairs among them. */
 void oa_recurrence_read(struct oa_recurrence_work *w, long i0, long granule);
 void oa_recurrence_go_to(struct oa_recurrence_work *w, long i0);
 /* x [padded, V] ← (I + A)⁻¹ x, or (I + A)⁻ᵀ x. */

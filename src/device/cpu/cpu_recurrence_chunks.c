@@ -327,8 +327,8 @@ void oa_recurrence_go_to(struct oa_recurrence_work *w, long i0)
     recurrence_pairs(w);
 }
 
-/* x [padded, V] ← (I + A)⁻¹ x, or (I + A)⁻ᵀ x, block by block: what other blocks give is a product.
- */
+/* x [padded, V] ← (I + A)⁻¹ x, or (I + A)⁻ᵀ x, block by block; terms of other blocks are products.
+ * */
 void oa_recurrence_solve(struct oa_recurrence_work *w, bool transposed, void *x)
 {
     enum { BLOCK = OA_RECURRENCE_BLOCK };

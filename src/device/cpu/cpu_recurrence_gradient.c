@@ -86,8 +86,7 @@ static void value_gradients(struct gradient_work *g)
     w->k->mask_tile(n, n, w->low, w->below, w->tile, n, g->d_key_pairs, n, NULL);
 }
 
-/* What the states on both sides give to the rows: dq, dk_left; dk_right, and of it what b_C gets.
- */
+/* The terms of the states before and after the chunk in dq and dk_left, and in dk_right and b_C. */
 static void state_gradients(struct gradient_work *g)
 {
     struct oa_recurrence_work *w = &g->w;
@@ -327,7 +326,7 @@ static void chunk_gradients(struct gradient_work *g, const struct oa_recurrence_
     store_gradients(g);
 }
 
-/* Zeros for the chunks of padding behind the tokens. */
+/* Zeros for the chunks of padding after the tokens. */
 static void clear_gradients(struct gradient_work *g, long i0)
 {
     struct oa_recurrence_work *w = &g->w;
@@ -358,7 +357,7 @@ static void recurrence_gradient_item(void *argument, long item, const struct oa_
     memset(g.d_state, 0, (size_t)(g.w.r * g.w.v) * g.w.d->numbers.real_size);
     long last = (oa_blocks(g.w.tokens, OA_RECURRENCE_CHUNK) - 1) * OA_RECURRENCE_CHUNK;
     for (long i0 = last; i0 >= 0; i0 -= OA_RECURRENCE_CHUNK) {
-        if (i0 < last) /* keep_states went to the last one */
+        if (i0 < last) /* keep_states ended at the last one */
             oa_recurrence_go_to(&g.w, i0);
         chunk_gradients(&g, f);
     }

@@ -74,7 +74,7 @@ void oa_cpu_relative(struct oa_device *d, const struct oa_relative *a)
 
 /* ---- rows of logits ---- */
 
-/* The entry of the table for distance 0 seen from query i: + position of a key. */
+/* Index of the table for query i, to which the position of a key is added. */
 static long zero_distance_entry(const struct oa_logits *a, long i)
 {
     long position = a->distances.query ? a->distances.query[i] : a->shape.first + i;
@@ -118,7 +118,7 @@ size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a)
     return a->distances.dbias ? (size_t)sums * sizeof(double) : 0;
 }
 
-/* Sums of the query block at work, [buckets]. */
+/* Sums of the current query block, [buckets]. */
 static double *block_sums(const struct oa_tiles *t, double *sums)
 {
     const struct oa_logits *a = t->a;
@@ -142,7 +142,7 @@ static void sum_diagonals(struct oa_tiles *t, const void *ds, void *diagonal, do
         sums[r->bucket[at + e]] += oa_real_get(t->d, diagonal, e);
 }
 
-/* Keys in an order of their own, pair by pair. */
+/* Pair by pair, for keys that are not in the order of positions. */
 static void sum_pairs(struct oa_tiles *t, const void *ds, void *row, double *sums)
 {
     const struct oa_distances *r = &t->a->distances;

@@ -67,7 +67,7 @@ static bool open_mapped_token(struct mapped_token *m, const struct row_map_call 
     return true;
 }
 
-/* m->s: the rows divided by their norms, which go inverted into m->factor. */
+/* m->s: the rows divided by their norms, whose inverses are stored in m->factor. */
 static void normalised(struct mapped_token *m, const void *x)
 {
     const struct oa_row_map *a = m->a;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations on rows of a matrix. Items are blocks of rows; what sums over rows is cut by columns
+ * Operations on rows of a matrix. Items are blocks of rows; sums over rows are cut by columns
  * instead, so that no two items add to the same place. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>
 
-enum { COLUMN_BLOCK = 64 }; /* columns an item sums: one or more cache lines of every type */
+enum { COLUMN_BLOCK = 64 }; /* columns summed by an item: one or more cache lines of every type */
 
 struct rows_call {
     struct oa_device *d;

@@ -51,7 +51,7 @@ struct tables_call {
     bool logits;            /* dS is wanted */
 };
 
-/* Of each batch item the values of these rows, or dO of them all. */
+/* Packs the values of these rows of each batch item, or dO of all rows. */
 static struct oa_packed *pack_batch(struct oa_tiles *t, bool values, struct oa_bounds rows)
 {
     const struct oa_attention_shape *s = &t->a->shape;
@@ -249,7 +249,7 @@ static void add_tables_dtable(const struct oa_tiles *t, const struct tables_grad
     }
 }
 
-/* Σ_ij dS_ij table_ij over what is visible. */
+/* Σ_ij dS_ij table_ij over visible pairs. */
 static double tables_alpha_gradient(const struct oa_tiles *t, const struct tables_gradients *g,
                                     int c)
 {

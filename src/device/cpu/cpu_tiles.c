@@ -42,7 +42,7 @@ void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logi
     t->tile_high = bounds + 3 * t->query_block;
 }
 
-/* One number, then twice as many each time. */
+/* By copies of twice as many numbers each time. */
 void oa_real_fill(const struct oa_device *d, long n, double value, void *x)
 {
     if (n > 0)
@@ -93,8 +93,8 @@ static const void *pair_panels(const struct oa_tiles *t, const struct oa_packed 
     return panels_from(p->pair, row - p->begin, bytes);
 }
 
-/* … of the others, k rows. What follows them in the last step of k may be anything, NaN as well,
- * unless it is zeros. */
+/* The right operand of other products, k rows. NULL if rows other than zeros follow in the last
+ * step of k, because they may contain NaN. */
 static const void *tile_panels(const struct oa_tiles *t, const struct oa_packed *p, long row,
                                long k)
 {
@@ -212,7 +212,7 @@ static void put_tile_fold(struct oa_tiles *t, int part, bool add, double factor)
                                  t->padded_cols);
 }
 
-/* What the product or the table of a part is multiplied by. */
+/* The factor of the product or table of a part. */
 static double part_factor(const struct oa_tiles *t, int c)
 {
     const struct oa_logits_part *p = &t->a->part[c];
@@ -237,7 +237,7 @@ static void add_tile_part(struct oa_tiles *t, int c, double base)
     add_tile_bias(t, p, oa_tiles_alpha(t, c) / base);
 }
 
-/* s = a product or a table / base, where base is its factor: no pass over the tile. */
+/* s = a product or a table / base, where base is its factor, so that s needs no scaling. */
 static void put_tile_part(struct oa_tiles *t, int c, double base)
 {
     const struct oa_logits_part *p = &t->a->part[c];
@@ -253,10 +253,11 @@ static void put_tile_part(struct oa_tiles *t, int c, double base)
                (size_t)oa_bounds_length(t->cols) * size);
 }
 
-/* A factor below would make the other parts large, and −∞ of oa_tiles_hide +∞. */
+/* The smallest factor: a smaller one would make the other parts large, and turn −∞ of oa_tiles_hide
+ * into +∞. */
 static const double least_base = 1e-6;
 
-/* The part that a tile begins with: a product, which the others are added to where it is made. */
+/* The first part of a tile: a product, to which the others are added. */
 static int leading_part(const struct oa_tiles *t)
 {
     for (int c = 0; c < t->a->parts; c++)
@@ -265,8 +266,8 @@ static int leading_part(const struct oa_tiles *t)
     return 0;
 }
 
-/* Begins s with a part, and gives the factor that is left to the softmax, which multiplies by one
- * anyway; the other parts are divided by it. A FOLD has it at no cost. */
+/* Begins s with a part, and returns the factor that the softmax multiplies s by; the other parts
+ * are divided by it. That of a FOLD is 1. */
 static double begin_tile_logits(struct oa_tiles *t, int c)
 {
     double base = part_factor(t, c);
@@ -292,7 +293,7 @@ double oa_tiles_logits(struct oa_tiles *t)
             add_tile_part(t, c, base);
     oa_tiles_add_distances(t, 1 / base);
     oa_tiles_add_forgetting(t, 1 / base);
-    if (t->a->shape.logit_cap > 0) { /* before what is hidden becomes −∞ */
+    if (t->a->shape.logit_cap > 0) { /* before invisible logits become −∞ */
         t->d->cpu->kernels.soft_cap(t->padded_rows * t->padded_cols, base, t->a->shape.logit_cap,
                                     t->s, t->slope);
         base = 1;
@@ -301,7 +302,7 @@ double oa_tiles_logits(struct oa_tiles *t)
     return base;
 }
 
-/* One table, and nothing that would change its logits: they can be read where they are. */
+/* One table whose logits are not changed, so that they can be read in place. */
 static bool is_one_table(const struct oa_tiles *t)
 {
     const struct oa_logits *a = t->a;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operands of tiles of S: rows of a head end to end, and where products read panels in these; see
- * cpu_logits.h. */
+ * Operands of tiles of S: contiguous rows of a head, also packed in panels where products read
+ * these; see cpu_logits.h. */
 #include "device/cpu/cpu_logits.h"
 
 #include <string.h>
 
 enum {
-    FEW_KEYS = 128, /* heads of so few stay in the caches: backward queries are not copied on tiles,
-                       and nothing is fetched ahead */
+    FEW_KEYS = 128, /* heads with so few keys stay in the caches: backward queries are not copied on
+                       tiles, and nothing is prefetched */
     AHEAD = 8, /* prefetch distance of copies, in rows: a row of [B·T, H·K] is alone in its page */
-    PANEL_ROWS = 128 /* that stay in the L1 cache while they are packed into panels */
+    PANEL_ROWS = 128 /* packed into panels at a time, while they are in the L1 cache */
 };
 
 void oa_tiles_fetch(const struct oa_tiles *t, const void *x, long ld, long rows, long width)
@@ -67,7 +67,7 @@ static void *take_panels(struct oa_tiles *t, const struct oa_gemm *g)
     return oa_tiles_take(t, (long)t->d->cpu->kernels.gemm_packed_bytes(g), 1);
 }
 
-/* The next rows are fetched meanwhile. */
+/* Prefetches the next rows meanwhile. */
 static void pack_operand_panels(struct oa_tiles *t, struct oa_packed *p, int sides)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
@@ -153,8 +153,9 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_b
     }
 }
 
-/* On tiles keys are read once, into panels, and forward queries a few times. Backward they are read
- * for each 32 keys, and rows that are far apart share few sets of the L1 cache. */
+/* On tiles keys are read once, into panels, and queries a few times in the forward pass. Backward,
+ * queries are read for each 32 keys, and rows far apart in memory share few sets of the L1 cache,
+ * so that they are copied. */
 static bool are_queries_in_place(const struct oa_tiles *t, bool gradient)
 {
     return t->on_tiles && (!gradient || t->a->shape.keys <= FEW_KEYS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Walking over the tiles of S; see cpu_logits.h. What is visible (mechanisms: support, causality,
- * lengths) is decided here and nowhere else in the logits engine: a key is skipped, never masked by
- * adding a large negative number, so an empty row stays empty and 0·∞ does not arise. */
+ * Goes through the tiles of S; see cpu_logits.h. Visibility (support, causality, lengths) is
+ * decided only here in the logits engine: invisible keys are skipped, never masked by adding a
+ * large negative number, so that an empty row stays empty and 0·∞ does not occur. */
 #include "device/cpu/cpu_logits.h"
 
 #include <math.h>
@@ -86,8 +86,8 @@ static bool step_empty(const struct oa_tiles *t, long j)
                              first + t->rows.end, j, step_end(t, j));
 }
 
-/* The next tile: as many keys as fit, or, with a support that knows its empty tiles, up to the next
- * of these. */
+/* The next tile: as many keys as fit, or, with a support with empty tiles, up to the next of these.
+ * */
 static struct oa_bounds next_cols(const struct oa_tiles *t)
 {
     long j = t->cols.end, end = oa_min(j + t->key_block, t->seen.end);
@@ -101,7 +101,7 @@ static struct oa_bounds next_cols(const struct oa_tiles *t)
     return (struct oa_bounds){ j, oa_min(e, last) };
 }
 
-/* Columns of the tile at work that are computed for rows i … end − 1, a group: the panels that
+/* Columns of the current tile that are computed for rows i … end − 1, a group: the panels that
  * contain visible keys of any of them. */
 static long group_cols(const struct oa_tiles *t, long i, long end)
 {
@@ -114,7 +114,7 @@ static long group_cols(const struct oa_tiles *t, long i, long end)
            first;
 }
 
-/* Pairs of the tile at work: all, or per group of rows those that the kernels of
+/* Pairs of the current tile: all, or per group of rows those that the kernels of
  * cpu_attention_tiles.c compute. */
 static double tile_pairs(const struct oa_tiles *t)
 {
@@ -128,8 +128,8 @@ static double tile_pairs(const struct oa_tiles *t)
     return pairs;
 }
 
-/* From twice COUNTED blocks of queries on, a regular sample is counted: a million tokens have too
- * many tiles to visit each. */
+/* With twice COUNTED blocks of queries or more, a regular sample of them is counted, because a
+ * million tokens have too many tiles. */
 double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
 {
     struct oa_tiles t = { .d = d, .a = a, .queries = a->shape.queries, .keys = a->shape.keys };
@@ -160,7 +160,7 @@ bool oa_tiles_next(struct oa_tiles *t)
 {
     struct oa_bounds cols = next_cols(t);
     if (oa_bounds_length(cols) == 0)
-        return false; /* and stays where it is */
+        return false; /* and does not move */
     t->cols = cols;
     t->padded_cols = oa_tile_round(oa_bounds_length(t->cols));
     for (long i = 0; i < t->padded_rows; i++) {

@@ -4,10 +4,10 @@
  *
  *     y_h = Pᵀ s_f Hᵀ … Hᵀ s_1 Hᵀ s_0 x,   dx = Σ_h s_0 H s_1 H … H s_f P dy_h
  *
- * An item is OA_LANES rows, turned so that they lie side by side: a factor of a chain is then
- * vector arithmetic whatever the distance of the columns that it mixes, and the rows are turned
- * once for all heads. Between the two turns all is real. [rows, D] → [rows, H·K]; D·log D additions
- * a factor, head and row; memory a worker 3·D·OA_LANES reals. */
+ * An item is OA_LANES rows, transposed so that elements of one column are contiguous: a factor of a
+ * chain is then vector arithmetic for any distance of the columns that it mixes, and the rows are
+ * transposed once for all heads. Between the two transpositions everything is real. [rows, D] →
+ * [rows, H·K]; D·log D additions a factor, head and row; memory a worker 3·D·OA_LANES reals. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
 #include <math.h>
 
 enum {
-    RUN = 16384, /* elements an item; of sums OA_SQUARES_RUN, in which their order is fixed */
-    PART = 1024  /* which are rounded while they are in the L1 cache */
+    RUN = 16384, /* elements an item; for sums OA_SQUARES_RUN, which fixes their order */
+    PART = 1024  /* elements rounded at a time, while they are in the L1 cache */
 };
 
 struct update_call {
