@@ -167,7 +167,7 @@ enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer 
     enum oa_error e = oa_status(m->context);
     for (int i = 0; e == OA_OK && i < m->store.count; i++) {
         const struct oa_parameter *p = m->store.parameter[i];
-        bool saved = p->trainable || frozen || p->kept || p->moving || m->options.train_init[0];
+        bool saved = p->trainable || frozen || p->stored || p->moving || m->options.train_init[0];
         if (saved && !p->merged)
             e = save_add_tensor(&s, p);
     }

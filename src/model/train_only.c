@@ -67,7 +67,7 @@ enum oa_error oa_model_hold_others(struct oa_model *m)
         struct oa_parameter *p = m->store.parameter[i];
         bool named = p->merged || (is_named(m->options.train_only, p->name) && !p->adapter.in);
         if (p->trainable && !named)
-            oa_store_hold(&m->store, p);
+            oa_store_exclude(&m->store, p);
     }
     return m->store.trainable ? OA_OK
                               : oa_fail(m->context, OA_ARGUMENT,

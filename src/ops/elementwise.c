@@ -79,7 +79,7 @@ static void tanh_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, m->x, dx);
 }
 
-/* As reals, whose soft cap at 1 it is. */
+/* Computed in reals, as the soft cap at 1. */
 oa_tensor *oa_tanh(oa_tape *t, oa_tensor *x)
 {
     struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);

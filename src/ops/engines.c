@@ -137,7 +137,7 @@ static long logits_set_positions(oa_tape *t, struct logits_op *l, const struct o
     return tokens;
 }
 
-/* c of the new tokens and of all keys, of which a state keeps those of the keys that it keeps. */
+/* c of the new tokens and of all keys; a state caches those of its cached keys. */
 static void logits_set_forgetting(oa_tape *t, struct logits_op *l, const struct oa_horizon *h)
 {
     const struct oa_forget_gates *f = l->rule.forgetting;
@@ -270,13 +270,13 @@ static void linear_attention_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, l->fq, l->a.dfq);
 }
 
-/* how: the fields in which the three ops differ. */
+/* how: the fields in which oa_scaled_… and oa_squared_… differ. */
 static void linear_attention_run(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq,
                                  oa_tensor *fk, oa_tensor *v, const struct oa_linear_attention *how,
                                  oa_tensor *o)
 {
-    bool there = fq && ((fk && v) || t->state) && o;
-    struct linear_attention_op *l = there ? oa_tape_take_host(t, sizeof *l) : NULL;
+    bool complete = fq && ((fk && v) || t->state) && o;
+    struct linear_attention_op *l = complete ? oa_tape_take_host(t, sizeof *l) : NULL;
     void *den = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) *
                                         t->device->numbers.real_size)
                   : NULL;

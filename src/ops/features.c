@@ -10,9 +10,8 @@
 struct feature_op {
     oa_tensor *x, *y, *other; /* other: the second factor of a product */
     long length, heads;
-    double a; /* the factor of a product; the limit of positions, of which `first` is that of the
-                 first row */
-    long first;
+    double a;   /* factor of a product; limit of positions */
+    long first; /* position of the first row */
     const struct oa_parameter *w;
     long index;
     struct oa_residual_norm norm;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the head options do to the rows of heads: gates of their outputs, repeated heads,
- * sums of forget gates. */
+ * Ops of the head options: gates of the outputs of heads, repeated heads, sums of forget gates. */
 #include "ops/ops.h"
 
 struct head_gate_op {

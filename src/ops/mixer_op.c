@@ -61,7 +61,8 @@ static const void *mixer_weights(oa_tape *t, const struct oa_parameter *p, const
     return copy;
 }
 
-/* Where products accumulate the gradient of a weight: the parameter, or if masked new memory. */
+/* Where products accumulate the gradient of a weight: in the parameter, or if masked in new memory.
+ */
 static void *mixer_weight_gradient(oa_tape *t, const struct oa_parameter *p, bool masked)
 {
     size_t bytes = (size_t)p->count * t->device->numbers.real_size;

@@ -3,9 +3,9 @@
  *
  * An op runs at once on the device and, when the tape records, adds a node with what its backward
  * pass needs; oa_tape_backward runs the nodes in reverse. Mechanisms and models are written forward
- * only; derivatives are hand-written in ops and engines. The first failure is kept in the context,
- * and an op given NULL returns NULL: code that composes ops has no error branches, its caller
- * checks oa_status once. */
+ * only; derivatives are hand-written in ops and engines. The context records the first failure,
+ * and an op given NULL returns NULL, so that code that composes ops has no error branches: its
+ * caller checks oa_status once. */
 #ifndef ORTHANT_OPS_H
 #define ORTHANT_OPS_H
 
@@ -26,12 +26,12 @@ struct oa_parameter {
     bool trainable, decay; /* decay: weight decay applies (matrices) */
     bool matrix;           /* operand of matrix products: has an act copy */
     bool bits;             /* 0 or 1; I32 in files */
-    bool kept;             /* frozen, but not reproducible from the seed: always saved */
-    bool moving;           /* kept, and updated in training without a gradient: in checkpoints */
+    bool stored;           /* frozen, but not reproducible from the seed: always saved */
+    bool moving;           /* stored, and updated in training without a gradient: in checkpoints */
     bool redrawn;          /* moving, by oa_store_redraw */
     bool given;            /* loaded from a file: oa_store_allocate does not initialise it */
-    bool held;             /* trainable, but not in this run: oa_store_hold */
-    bool merged;           /* of an adapter: files have the matrix with it instead */
+    bool excluded;         /* trainable, but not in this run: oa_store_exclude */
+    bool merged;           /* of an adapter: files have the merged matrix instead */
     /* Matrices of oa_linear that work as w + scale·out·in, in [r, k], out [m, r] (LoRA, Hu et al.
      * 2021, arXiv 2106.09685); NULL: w alone. */
     struct {
@@ -73,10 +73,10 @@ struct oa_store {
      * training; all. */
     long decayed, updated, live, total;
     void *values, *acts, *moment1, *moment2;
-    /* [live]: of trainable parameters, then the changes of moving ones; after these what is
-     * written for held ones, which nobody reads. */
+    /* [live]: of trainable parameters, then the changes of moving ones; after these `spare`
+     * elements that ops write as gradients of excluded parameters and nothing reads. */
     void *gradients;
-    long spare;    /* elements of the last */
+    long spare;
     uint64_t seed; /* of oa_store_allocate */
     bool allocated;
     bool sharded; /* has a shard of the moments only: oa_store_allocate_moments */
@@ -96,11 +96,11 @@ void oa_store_free(struct oa_store *s);
 struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter *p);
 /* Before the layout: the parameter is not trained (no update, no moments, and no gradient where it
  * is a matrix of a block). */
-void oa_store_hold(struct oa_store *s, struct oa_parameter *p);
-/* Learned: trained in this run or in another one. */
+void oa_store_exclude(struct oa_store *s, struct oa_parameter *p);
+/* Whether it is trained, in this run or in another one. */
 static inline bool oa_parameter_is_learned(const struct oa_parameter *p)
 {
-    return p->trainable || p->held;
+    return p->trainable || p->excluded;
 }
 /* Lays out and initialises all parameters from `seed`; with `training`, also gradients and moments.
  * No parameter can be added afterwards. */
@@ -126,7 +126,7 @@ struct oa_tensor {
     void *gradient; /* like data (same ld); NULL until something flows back */
     long rows, cols, ld;
     bool wants_gradient;
-    bool lent;              /* allocated before the operations that write into it: oa_tape_wrote */
+    bool lent;              /* allocated before the operations that write it: oa_tape_wrote */
     bool owns_gradient;     /* the gradient's memory is the tape's */
     oa_tensor *made_before; /* next in the list of tensors allocated since the last node */
     oa_tensor *base; /* a view of columns of this tensor: data and gradient are in the base */
@@ -183,9 +183,10 @@ void oa_record_as(oa_tape *t, const char *op, oa_backward *backward, void *saved
 void oa_tape_wrote(oa_tape *t, oa_tensor *y);
 /* For diagnosis: the part of the model of the operations that follow; literals, or NULL. */
 void oa_tape_at(oa_tape *t, const char *stack, const char *place, int layer);
-/* Consumes values and gradients of tensors made by oa_tensor_new; those of oa_tensor_from stay. */
+/* Overwrites values and gradients of tensors from oa_tensor_new, but not those from oa_tensor_from.
+ */
 void oa_tape_backward(oa_tape *t);
-/* The same; calls the hook before (begins) and after each node. */
+/* The same; calls the hook before (begins = true) and after each node. */
 typedef void oa_node_hook(void *argument, bool begins);
 void oa_tape_backward_with(oa_tape *t, oa_node_hook *hook, void *argument);
 /* Hash of the sequence of operations and their parts of the model. */
@@ -300,8 +301,8 @@ oa_tensor *oa_relu(oa_tape *t, oa_tensor *x);
 oa_tensor *oa_tanh(oa_tape *t, oa_tensor *x);
 /* f(gate)·up, elementwise; both are contiguous. */
 oa_tensor *oa_gated(oa_tape *t, oa_tensor *gate, oa_tensor *up, enum oa_unary kind);
+/* Feature map of linear attention, element by element; POWER: [x, x², … x^degree] of each head. */
 oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads);
-/* Feature maps of kernel attention (features.c). x is contiguous. */
 /* [relu(x_h) sin θ, relu(x_h) cos θ] of each head, θ = π t/(2·limit) at position t of sequences of
  * `length` rows (cosFormer, Qin et al. 2022). */
 oa_tensor *oa_position_features(oa_tape *t, oa_tensor *x, long length, long heads, double limit);
@@ -319,8 +320,8 @@ oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, enum oa_head_norm_
 /* y_h = x_h S, S [K, s] matrix `index` of the frozen w [·, K, s], for all heads. */
 oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_parameter *w,
                      long index);
-oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y,
-                      double a); /* a·x·y, element by element */
+/* a·x·y, element by element; both are contiguous. */
+oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a);
 /* Statistics of q and k for random features: fills how[0] (queries) and how[1] (keys), without
  * gradient. `kept` NULL: of q and k themselves, per batch item. Else the running moments; in
  * training those of q and k are then accumulated for oa_running_moments_update. */
@@ -431,7 +432,7 @@ struct oa_mixture {              /* α of the parts from θ (docs/attention.md: 
     struct oa_parameter *theta;  /* SOFTMAX [H, C]; SIGMOID [1] */
     double weight[OA_MAX_PARTS]; /* FIXED */
 };
-struct oa_relative_bias { /* what distances add to the logits; NONE: nothing */
+struct oa_relative_bias { /* added to the logits by distance; NONE: nothing */
     enum oa_relative_kind kind;
     long buckets, distance;    /* T5 */
     struct oa_parameter *bias; /* T5: [H, buckets] */
@@ -464,8 +465,8 @@ void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, 
 void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
                              oa_tensor *k, oa_tensor *v, const double c[3],
                              enum oa_denominator policy, double epsilon, oa_tensor *o);
-/* The same with logarithmic scales of keys and queries, real [B, H, S] and [B, H, T], that the
- * features leave out (either may be NULL; see device.h). */
+/* The same with features that are divided by e^scale: logarithmic scales of keys and queries, real
+ * [B, H, S] and [B, H, T], or NULL (see device.h). */
 void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape,
                                    oa_tensor *fq, oa_tensor *fk, const void *query_scale,
                                    const void *key_scale, oa_tensor *v, enum oa_denominator policy,
@@ -476,7 +477,7 @@ oa_tensor *oa_map_rows(oa_tape *t, oa_tensor *x, long heads, enum oa_row_map_kin
 void oa_norm_heads(oa_tape *t, oa_tensor *x, long heads, struct oa_parameter *gain, double epsilon,
                    oa_tensor *o);
 /* Causal convolution of the columns of sequences of `length` rows with w [cols, W], then z·σ(z).
- * `follows`: with a state, x are the rows after those of earlier calls. NULL for NULL. */
+ * `follows`: with a state, the rows of x follow those of earlier calls. NULL for NULL. */
 oa_tensor *oa_causal_conv_op(oa_tape *t, oa_tensor *x, long length, struct oa_parameter *w,
                              bool follows);
 /* State updates (cpu_recurrence.c): scale·Sᵀq of the state S after each token. Causal. */
@@ -503,12 +504,12 @@ void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *ker
  * heads. Rows beyond lengths[b] count as zeros. */
 oa_tensor *oa_project_length(oa_tape *t, oa_tensor *x, long batch, long heads,
                              const int32_t *lengths, struct oa_parameter *w);
-struct oa_mixer { /* a perceptron along the length (mixer_op.c): in [D_S, N] and [D_S], out [N, D_S]
-                     and [N] */
+/* An MLP along the length (mixer_op.c): in [D_S, N] and [D_S], out [N, D_S] and [N]. */
+struct oa_mixer {
     struct oa_parameter *in_weight, *in_bias, *out_weight, *out_bias;
     bool causal;
 };
-/* y [B·n, C] from the columns first … first+C−1 of x. Rows of padding are to be zeros. */
+/* y [B·n, C] from the columns first … first+C−1 of x, whose padding rows must be zeros. */
 void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long first, long batch,
                  oa_tensor *y);
 /* y = x times the gates of z (operations.h: oa_head_gate); x and z from oa_tensor_new, y a view to

@@ -34,9 +34,9 @@ void oa_recurrence_op(oa_tape *t, const struct oa_attention_shape *shape, oa_ten
                       oa_tensor *k, oa_tensor *v, const struct oa_state_update *how, oa_tensor *o)
 {
     bool decays = how->decay == OA_DECAY_HEAD || how->decay == OA_DECAY_CHANNEL;
-    bool there =
+    bool complete =
         q && k && v && o && (!decays || how->decay_logits) && (!how->delta || how->beta_logits);
-    struct recurrence_op *r = there ? oa_tape_take_host(t, sizeof *r) : NULL;
+    struct recurrence_op *r = complete ? oa_tape_take_host(t, sizeof *r) : NULL;
     if (!r)
         return;
     *r = (struct recurrence_op){ .q = q,

@@ -2,11 +2,11 @@
  * Decoding caches. A slot has either a row per token (KV cache) or the running sums of a
  * recurrence.
  *
- * Rows that no later query sees are evicted, many at once, when memory is needed: there is room for
- * two windows, so the rows moved are no more than the rows added (summaries once more). Where all
- * rows stay visible, memory grows with them, twice as much each time. Always visible rows (sinks,
- * summaries of completed blocks) come first, then the window: a horizon guarantees that the engines
- * may use row numbers as positions. */
+ * Rows that no later query sees are evicted, many at once, when memory is needed. There is room for
+ * two windows, so that no more rows are moved than added (summaries are moved once more). Where all
+ * rows stay visible, memory doubles when it is full. Always visible rows (sinks, summaries of
+ * completed blocks) come first, then the window: a horizon guarantees that the engines may use row
+ * numbers as positions. */
 #include "ops/ops.h"
 
 enum { LEAST_ROOM = 64 }; /* rows that are allocated at first */
@@ -208,7 +208,7 @@ long oa_cache_live_rows(const struct oa_horizon *h, long position)
     return sinks + position - oa_max(first, sinks);
 }
 
-/* Number of summary rows in front of the window, of completed blocks reduced to them. */
+/* Number of summary rows in front of the window: the rest of completed blocks is evicted. */
 static long horizon_summaries(const struct oa_horizon *h, long tokens, long rows)
 {
     return h->summary ? (tokens - rows) / (h->block - h->summary) * h->summary : 0;
@@ -250,7 +250,7 @@ static void slot_move_rows(struct oa_device *d, const struct oa_cache_slot *p, l
     }
 }
 
-/* Moves live rows only: those in front, summaries of blocks completed since, the window. */
+/* Moves live rows only: those in front, summaries of newly completed blocks, the window. */
 static void slot_evict(struct oa_device *d, struct oa_cache_slot *p, struct slot_memory goal,
                        const struct oa_horizon *h, long tokens)
 {
@@ -264,8 +264,9 @@ static void slot_evict(struct oa_device *d, struct oa_cache_slot *p, struct slot
     p->rows = alive;
 }
 
-/* Room for always visible rows and two windows, or, where nothing is evicted, for the rows there
- * are. Eviction depends on the tokens only, not on a copy's memory, so that sums round alike. */
+/* Room for always visible rows and two windows, or, where nothing is evicted, for all rows.
+ * Eviction depends on the tokens only, not on the memory of a copy, so that sums of a copy have
+ * equal bits. */
 static bool slot_make_room(oa_tape *t, struct oa_cache_slot *p, const struct oa_horizon *h,
                            long count)
 {

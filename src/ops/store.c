@@ -88,10 +88,10 @@ struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter 
     return copy;
 }
 
-void oa_store_hold(struct oa_store *s, struct oa_parameter *p)
+void oa_store_exclude(struct oa_store *s, struct oa_parameter *p)
 {
     p->trainable = false;
-    p->held = p->kept = true;
+    p->excluded = p->stored = true;
     s->trainable -= p->count;
     s->frozen += p->count;
 }
@@ -116,17 +116,17 @@ static long store_section_size(const struct oa_store *s, enum store_section sect
     return n;
 }
 
-/* Operations other than linear maps write a gradient of every parameter that can be trained. */
-static bool held_with_gradient(const struct oa_parameter *p)
+/* Only linear maps skip the gradient of a parameter without one; other ops write it in any case. */
+static bool excluded_with_gradient(const struct oa_parameter *p)
 {
-    return p->held && !(p->matrix && p->dims == 2 && strstr(p->name, ".layers."));
+    return p->excluded && !(p->matrix && p->dims == 2 && strstr(p->name, ".layers."));
 }
 
 static void store_assign_spare(struct oa_store *s)
 {
     long offset = s->live;
     for (int i = 0; i < s->count; i++)
-        if (held_with_gradient(s->parameter[i])) {
+        if (excluded_with_gradient(s->parameter[i])) {
             s->parameter[i]->gradient = oa_real_at(s->device, s->gradients, offset);
             offset += oa_round_up(s->parameter[i]->count, ALIGNMENT);
         }
@@ -256,7 +256,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->acts = d->numbers.act == d->numbers.real ? s->values
                                                 : store_take_zeroed(s, all * d->numbers.act_size);
     for (int i = 0; training && i < s->count; i++)
-        if (held_with_gradient(s->parameter[i]))
+        if (excluded_with_gradient(s->parameter[i]))
             s->spare += oa_round_up(s->parameter[i]->count, ALIGNMENT);
     if (training) {
         s->gradients = store_take_zeroed(s, (size_t)(s->live + s->spare) * real);

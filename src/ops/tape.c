@@ -186,7 +186,7 @@ void oa_tape_backward_with(oa_tape *t, oa_node_hook *hook, void *argument)
     }
 }
 
-/* FNV-1a. Names are literals, so their addresses are hashed. */
+/* FNV-1a. Names are string literals, so their addresses are hashed. */
 uint64_t oa_tape_signature(const oa_tape *t)
 {
     uint64_t hash = 0xcbf29ce484222325;

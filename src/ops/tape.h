@@ -10,7 +10,7 @@ struct oa_node {
     oa_backward *backward;
     void *saved;
     oa_tensor *made;        /* tensors allocated since the node before, newest first */
-    const oa_tensor *wrote; /* the lent tensor (view) it wrote, or NULL */
+    const oa_tensor *wrote; /* the lent tensor (or view of one) that it wrote, or NULL */
     struct oa_trace trace;
 };
 

@@ -62,7 +62,7 @@ static enum oa_error block_sparse_parameters(struct oa_group *g)
         return oa_layout_parameters(
             g, &(struct oa_parameter){ .fill = oa_layout_from_file,
                                        .source = oa_atom_value(g->atom, "layout")->text,
-                                       .kept = true });
+                                       .stored = true });
     if (oa_atom_is(g->atom, "from", "local"))
         g->support = oa_support_pooled_local(block, N, block, g->shape.causal);
     else

@@ -7,7 +7,7 @@
 
 #include "attention/mechanism.h"
 
-/* Registers the parameter (initialised by `p`: fill, fill_argument, source, kept) as parameter[0]
+/* Registers the parameter (initialised by `p`: fill, fill_argument, source, stored) as parameter[0]
  * of the group, and sets its support. */
 enum oa_error oa_layout_parameters(struct oa_group *g, const struct oa_parameter *p);
 /* N of queries and of keys from a stored layout: blocks times block size. */
