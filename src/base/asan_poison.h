@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ASan-poisoned memory: what an arena has not handed out, and the padding after what was asked for.
- * With the address sanitizer an access aborts the program; in other builds these do nothing. */
+ * ASan-poisoned memory: unused memory of arenas, and the padding after allocations. With the
+ * address sanitizer an access aborts the program; in other builds these do nothing. */
 #ifndef ORTHANT_BASE_ASAN_POISON_H
 #define ORTHANT_BASE_ASAN_POISON_H
 

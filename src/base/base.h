@@ -3,8 +3,8 @@
  *
  * Rules of the whole library: it never prints, never exits and has no mutable globals. A function
  * that can fail returns enum oa_error and records a message in the context (oa_fail); the first
- * failure is kept until it is cleared. Who creates an object frees it; arguments are borrowed, and
- * const unless written. */
+ * failure remains recorded until it is cleared. Who creates an object frees it; arguments are
+ * borrowed, and const unless written. */
 #ifndef ORTHANT_BASE_H
 #define ORTHANT_BASE_H
 
@@ -24,9 +24,9 @@
 #define OA_PRINTF(text, first)
 #endif
 
-/* Records a failure and returns `code`. The first failure is kept, later ones are dropped. Any
- * thread. Message: what was found, what was expected, what to do. Line ends in it, which come from
- * names and values, are escaped as \x0a. */
+/* Records a failure and returns `code`. Only the first failure is recorded. Any thread. Message:
+ * what was found, what was expected, what to do. Line ends in it, which come from names and values,
+ * are escaped as \x0a. */
 enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...) OA_PRINTF(3, 4);
 /* The same with an excerpt of the input, whole lines, after the message. */
 enum oa_error oa_fail_with_excerpt(oa_context *c, enum oa_error code, const char *excerpt,
@@ -49,9 +49,9 @@ enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the recor
 void oa_log(oa_context *c, int level, const char *format, ...) OA_PRINTF(3, 4);
 /* The signal that requested a stop (SIGINT, SIGTERM), or 0. Long work polls it between steps. */
 int oa_stop_requested(const oa_context *c);
-/* Long computations call it between their parts, with nothing of theirs in a worker's scratch: a
- * server does other work in between. Calls what was set for the context (NULL: nothing), unless a
- * failure is recorded. */
+/* Long computations call it between their parts, with nothing of theirs in a worker's scratch, so
+ * that a server can do other work in between. Calls the function set for the context (NULL: none),
+ * unless a failure is recorded. */
 void oa_pause(oa_context *c);
 void oa_context_on_pause(oa_context *c, void (*pause)(void *argument), void *argument);
 /* `reserved` fields of public structs must be 0: they are for later versions. */
@@ -197,6 +197,11 @@ bool oa_label_spell(const char **s, size_t *n, struct oa_number_text *whole);
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0);
 bool oa_parse_real(const char *text, double *value); /* the whole text, in the C locale */
 const char *oa_plural(double count);                 /* "" for 1, else "s" */
+/* Words of a choice, written "one|two|three" (choices.c). Word i into `word`; false past the end.
+ */
+bool oa_choice_at(const char *choices, int i, char *word, size_t size);
+bool oa_choice_is(const char *choices, int i, const char *word); /* whether it is word i */
+int oa_choice_index(const char *choices, const char *word);      /* -1: not among them */
 /* The candidate nearest to `word` by edit distance; NULL if none is near (for "did you mean"). */
 const char *oa_nearest(const char *word, const char *const *candidates, int count);
 
@@ -229,8 +234,8 @@ bool oa_name_ends(const char *name, const char *end);
 /* Recognises binary formats by their first bytes: "a ZIP archive …; unpack it"; NULL: none. */
 const char *oa_binary_format(const char *data, size_t length);
 bool oa_same_file(const char *a, const char *b); /* two names of one regular file */
-/* Before long work: can its result be written to this file, or into this folder, which need not
- * exist yet? */
+/* Before long work: checks that its result can be written to this file, or into this folder, which
+ * need not exist yet. */
 enum oa_error oa_file_check(oa_context *c, const char *path);
 enum oa_error oa_directory_check(oa_context *c, const char *path);
 
@@ -388,7 +393,7 @@ enum oa_option_kind {
     OA_OPTION_WORDS,
     OA_OPTION_CHOICE
 };
-/* What an option decides (column `role` of options.def); or-ed. */
+/* What depends on an option (column `role` of options.def); or-ed. */
 enum oa_option_role {
     OA_DECIDES_NUMBERS = 1 << 0,    /* numbers of a run: its value is in the fingerprint */
     OA_DECIDES_DATA = 1 << 1,       /* what a run reads: compared by its contents */
@@ -401,7 +406,7 @@ enum oa_option_role {
     OA_SHARED_SEED = 1 << 8,        /* …: runs are paired by seed */
     OA_SHARED_MEASUREMENT = 1 << 9, /* …: what is measured and logged, not what is trained */
 };
-/* What an option has no effect without (NEEDS of options.def); or-ed. */
+/* Conditions without which an option has no effect (NEEDS of options.def); or-ed. */
 enum oa_option_need {
     OA_NEEDS_SPLIT = 1 << 0,      /* the validation text is a part of the training text */
     OA_NEEDS_VALIDATION = 1 << 1, /* there is a validation text */
@@ -442,8 +447,8 @@ enum { OA_MOST_OPTIONS = 256 }; /* rows that options.def may have */
 struct oa_given {
     bool option[OA_MOST_OPTIONS];
 };
-/* The words of a choice, which files and sentences have: oa_option_word("compare.equal",
- * OA_EQUAL_TIME).s is "time"; oa_choice_of gives -1 for what is no choice. */
+/* The words of a choice in files and messages: oa_option_word("compare.equal", OA_EQUAL_TIME).s is
+ * "time"; oa_option_choice is -1 for other words. */
 struct oa_choice_word {
     char s[24];
 };
@@ -468,9 +473,9 @@ void oa_option_pair_open(oa_context *c, const struct oa_options *a, const struct
                          const char *key, struct oa_option_pair *out);
 void oa_option_pair_close(struct oa_option_pair *p);
 /* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file
- * and line. The section OA_CLAIM_SECTION, which is no option's, is passed over. given: those in the
- * file are marked in it; may be NULL. A file with that section is an experiment, whose options are
- * complete: what it leaves out has its default and counts as given, unless it was given before. */
+ * and line. Marks the options of the file in `given`, which may be NULL. The section
+ * OA_CLAIM_SECTION has no options and is skipped; a file with it is an experiment, whose options
+ * are complete: others have their defaults and count as given, unless they were given before. */
 #define OA_CLAIM_SECTION "claim"
 enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path,
                               struct oa_given *given);
@@ -481,16 +486,14 @@ void oa_options_json(const struct oa_options *o,
 enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path,
                                    const char *json);
 
-/* The largest seed, 2⁵³ − 1: above it neighbours are one double, also for readers of
- * JSON. */
+/* The largest seed, 2⁵³ − 1: above it different integers are the same double, also in JSON. */
 #define OA_LAST_SEED 9007199254740991L
 
-/* What chance decides in a run. Each has a seed of its own (chance.c). */
+/* The sources of randomness in a run, each with its own seed (chance.c). */
 enum oa_chance { OA_CHANCE_INIT, OA_CHANCE_ORDER, OA_CHANCE_DROPOUT, OA_CHANCE_SPLIT, OA_CHANCES };
 const char *oa_chance_name(enum oa_chance s);  /* "init", "order", "dropout", "split" */
 const char *oa_chance_title(enum oa_chance s); /* "initial values", … */
-/* Its own seed where the options give one, else train.seed; the split is that of data.split_seed
- * always. */
+/* Its own seed if the options give one, else train.seed; of the split always data.split_seed. */
 uint64_t oa_chance_seed(const struct oa_options *o, enum oa_chance s);
 void oa_chance_set(struct oa_options *o, enum oa_chance s, uint64_t seed);
 

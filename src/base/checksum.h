@@ -5,7 +5,7 @@
  *
  *     sed 's/"seal":"[0-9a-f]\{64\}",\{0,1\}//; s/,}$/}/' FILE | sha256sum
  *
- * prints it. It detects damage and careless edits; it is no signature. */
+ * prints it. It detects damage and careless edits, but is not a signature. */
 #ifndef ORTHANT_BASE_CHECKSUM_H
 #define ORTHANT_BASE_CHECKSUM_H
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 uint32_t oa_crc32c(const void *data, size_t count); /* Castagnoli (RFC 3720, appendix B.4) */
-/* Rotated and offset, as the format has it: the CRC of bytes with CRCs is weak. */
+/* Rotated and offset, as the format requires, because a CRC of bytes that contain CRCs is weak. */
 uint32_t oa_masked_crc32c(const void *data, size_t count);
 
 #endif

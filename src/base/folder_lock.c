@@ -37,10 +37,10 @@ static bool lock_cut_last(char *path)
 static size_t existing_length(oa_context *c, const char *folder)
 {
     char *part = oa_copy_text(c, folder);
-    bool there = part && oa_file_exists(part);
-    while (part && !there && lock_cut_last(part))
-        there = oa_file_exists(part);
-    size_t length = there ? strlen(part) : 0;
+    bool exists = part && oa_file_exists(part);
+    while (part && !exists && lock_cut_last(part))
+        exists = oa_file_exists(part);
+    size_t length = exists ? strlen(part) : 0;
     oa_free(part);
     return length;
 }
@@ -61,7 +61,7 @@ static void lock_write_owner(const struct oa_lock *l)
         return;
 }
 
-/* A moment; OA_INTERRUPTED on a stop request. */
+/* Waits 0.1 s; OA_INTERRUPTED on a stop request. */
 static enum oa_error wait_for_lock(oa_context *c, struct oa_lock *l)
 {
     const struct timespec moment = { .tv_nsec = 100000000 };

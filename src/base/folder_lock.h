@@ -16,7 +16,7 @@ enum oa_error oa_folder_lock_wait(oa_context *c, const char *folder, struct oa_l
 void oa_folder_unlock(struct oa_lock *l);
 /* Removes the path.PID-N.tmp of killed writers; only in a locked folder. */
 void oa_folder_remove_temporaries(const char *folder);
-/* Is there anything but hidden files, such as the lock? */
+/* Whether it has files other than hidden ones, such as the lock. */
 bool oa_folder_has_files(const char *folder);
 
 #endif

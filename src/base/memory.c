@@ -44,10 +44,10 @@ void *oa_grow(oa_context *c, void *old, size_t old_bytes, size_t bytes)
     char *memory = oa_alloc_raw(c, bytes);
     if (!memory)
         return NULL;
-    size_t kept = old_bytes < bytes ? old_bytes : bytes;
-    if (kept)
-        memcpy(memory, old, kept);
-    memset(memory + kept, 0, bytes - kept);
+    size_t copied = old_bytes < bytes ? old_bytes : bytes;
+    if (copied)
+        memcpy(memory, old, copied);
+    memset(memory + copied, 0, bytes - copied);
     oa_free(old);
     return memory;
 }

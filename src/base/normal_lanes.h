@@ -7,17 +7,17 @@
  *     LANES_OF(w), WORDS_OF(x)       the same bits as the other type
  *     ROOT(x)                        square roots
  *     PICK(table, w)                 table[w], of doubles
- *     LANES_FUNCTION                 how a function of it is declared
+ *     LANES_FUNCTION                 specifiers of its functions
  *
  * Everything is sums, differences, products and square roots as IEEE 754 rounds them, in one order
  * and never fused, and so has the same bits on every processor, with every instruction set and
- * every C library. The logarithm, the sine and the cosine are within 0.52 units of the last place;
- * a rounding of the C library's to the other side is what numbers of programs that took these
- * differ by, in the 53rd bit: about one in 10⁹ of them is another float.
+ * every C library. The logarithm, the sine and the cosine are within 0.52 units of the last place.
+ * Programs that use those of the C library get numbers that differ in the 53rd bit where these
+ * round differently: about one in 10⁹ is another float.
  *
- * How: a table brings the argument near 1 (or 0), a short Taylor polynomial does the rest, and what
- * is large is kept as a sum of two doubles. Table entries have so few bits that their products with
- * the leading bits of a number are exact. */
+ * Method: a table reduces the argument to a number near 1 (or 0), of which a short Taylor
+ * polynomial is evaluated, and large terms are sums of two doubles. Table entries have so few bits
+ * that their products with the leading bits of a number are exact. */
 #ifndef OA_NORMAL_LANES_H
 #define OA_NORMAL_LANES_H
 
@@ -56,7 +56,7 @@ LANES_FUNCTION LANES lanes_log_rest(LANES r)
 }
 
 /* log u for 2⁻⁶⁴ < u < 1: u = 2ᵏ m, m·c = 1 + r. The upper 40 bits of m times the 9 of c are exact,
- * and so is what the others add. */
+ * and so are the terms of the other bits. */
 LANES_FUNCTION LANES lanes_log(LANES u)
 {
     WORDS bits = WORDS_OF(u), above = bits + ((uint64_t)64 << 52) - 0x3fe6000000000000u;

@@ -100,19 +100,8 @@ static bool parse_bool(const char *text, bool *value)
     return false;
 }
 
-/* Index of `text` in "a|b|c"; -1: it is none of them. */
-static int option_choice_index(const char *choices, const char *text)
-{
-    size_t length = strlen(text);
-    int i = 0;
-    for (const char *s = choices; s; s = strchr(s, '|') ? strchr(s, '|') + 1 : NULL, i++)
-        if (length == strcspn(s, "|") && memcmp(s, text, length) == 0)
-            return i;
-    return -1;
-}
-
-/* Choices that were a truth value once: its words are still read and written as it was, and none
- * and all mean the same. */
+/* Choices that were a truth value in earlier versions: true and false are still read and written,
+ * and none and all are their synonyms. */
 static bool was_truth_value(const char *choices)
 {
     return strncmp(choices, "false|true|", 11) == 0;
@@ -120,13 +109,13 @@ static bool was_truth_value(const char *choices)
 
 static int parse_choice(const char *choices, const char *text)
 {
-    int i = option_choice_index(choices, text);
+    int i = oa_choice_index(choices, text);
     bool on;
     if (i >= 0 || !was_truth_value(choices))
         return i;
     if (parse_bool(text, &on))
         return on;
-    return option_choice_index("none|all", text);
+    return oa_choice_index("none|all", text);
 }
 
 /* Files with options are UTF-8. */
@@ -155,7 +144,7 @@ static bool parse_value(struct oa_options *o, const struct oa_option_row *r, con
         *(double *)value = x;
         return true;
     case OA_OPTION_BOOL:
-        i = r->former_words ? option_choice_index(r->former_words, text) : -1;
+        i = r->former_words ? oa_choice_index(r->former_words, text) : -1;
         if (i >= 0)
             *(bool *)value = i;
         return i >= 0 || parse_bool(text, value);
@@ -289,10 +278,8 @@ enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *ke
 
 static struct oa_choice_word choice_word(const char *choices, int i)
 {
-    struct oa_choice_word word;
-    for (; i > 0; i--)
-        choices = strchr(choices, '|') + 1;
-    snprintf(word.s, sizeof word.s, "%.*s", (int)strcspn(choices, "|"), choices);
+    struct oa_choice_word word = { "" };
+    oa_choice_at(choices, i, word.s, sizeof word.s);
     return word;
 }
 
@@ -303,7 +290,7 @@ struct oa_choice_word oa_option_word(const char *key, int choice)
 
 int oa_option_choice(const char *key, const char *word)
 {
-    return option_choice_index(option_find(key)->choices, word);
+    return oa_choice_index(option_find(key)->choices, word);
 }
 
 /* ---- to text ---- */
@@ -460,7 +447,7 @@ static enum oa_error apply_json_section(oa_context *c, struct oa_options *o, con
     return OA_OK;
 }
 
-/* The options of records that are older than an option and mean another value than its default. */
+/* Records from before an option existed, which mean another value of it than the default. */
 static void apply_older(struct oa_options *o, json_t *root)
 {
     json_t *data = json_object_get(root, "data");

@@ -4,13 +4,11 @@
  *     model: {layers: 4}
  *     train.lr: 1e-3
  *     compare:
- *       attentions: [softmax, "local(window=16)"]     a list, for the options that are written so:
- * one item a line
+ *       attentions: [softmax, "local(window=16)"]     (the one option that may be a list)
  *
- * Whatever else is in the file is refused with its line: an option that is spelled wrong must
- * not be ignored. One section is passed over: `claim`, a map, has the
- * questions of an experiment (evidence/evidence.h). The other options of an experiment are those of
- * the table, in whatever command reads its file. */
+ * Everything else in the file is refused with its line, so that a misspelled option is not ignored.
+ * The section `claim`, a map with the questions of an experiment (evidence/evidence.h), is skipped.
+ * Options that the file of an experiment does not give have their defaults, in every command. */
 #include "base/context.h"
 #include "base/yaml_file.h"
 

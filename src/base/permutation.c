@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A generalised Feistel cipher on pairs (x, y), x < a, y < b, a·b >= n (Black and Rogaway: Ciphers
  * with arbitrary finite domains; CT-RSA 2002). Every round adds to one of the two a random function
- * of the other, modulo its size, which can be undone; so all rounds together are a bijection of
- * a·b numbers. Those from n on are followed along their cycle (cycle walking) until one below n
- * comes, which exists since the cycle began below n. */
+ * of the other, modulo its size, which is invertible; so all rounds together are a permutation of
+ * the a·b numbers. It is applied again as long as the result is not below n (cycle walking), which
+ * ends because the cycle began below n. */
 #include "base/permutation.h"
 
 #include <math.h>

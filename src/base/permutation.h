@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-/* Where the permutation of 0 … n-1 of this stream takes i < n. n: 1 … 2^62. */
+/* The image of i < n under the permutation of 0 … n-1 of this stream. n: 1 … 2^62. */
 uint64_t oa_permuted(struct oa_stream s, uint64_t i, uint64_t n);
 
 #endif

@@ -11,13 +11,13 @@ struct oa_cpu {
     char name[64];
     /* Present, and enabled by the operating system. */
     bool avx2, fma, f16c, avx512, avx512_bf16, amx_bf16;
-    bool
-        prefetches_early; /* hardware prefetch of sequential lines makes software prefetch a loss */
-    int cores;            /* usable at once, ≥ 1: the least of the three below, rounded up */
-    int online;           /* of the machine */
-    int affinity;         /* allowed by sched_setaffinity(2), cpusets */
-    double quota;         /* CPU seconds per second that the cgroup allows; 0: no limit */
-    char quota_file[160]; /* the cgroup file with that limit */
+    bool prefetches_early; /* prefetches sequential lines so well that software prefetch costs time
+                            */
+    int cores;             /* usable at once, ≥ 1: the least of the three below, rounded up */
+    int online;            /* of the machine */
+    int affinity;          /* allowed by sched_setaffinity(2), cpusets */
+    double quota;          /* CPU seconds per second that the cgroup allows; 0: no limit */
+    char quota_file[160];  /* the cgroup file with that limit */
     size_t l1, l2, l3, memory; /* bytes; 0 = unknown */
 };
 void oa_cpu_detect(struct oa_cpu *cpu);

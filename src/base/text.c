@@ -114,7 +114,7 @@ void oa_text_cut(struct oa_text *t, size_t length)
 #define LONGEST_WORD 63
 
 /* Optimal string alignment distance: insertion, deletion, substitution and transposition cost 1.
- * Only three rows of the table are kept. */
+ * Only three rows of the table are stored. */
 static int edit_distance(const char *a, int la, const char *b, int lb)
 {
     int rows[3][LONGEST_WORD + 1];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A thread pool for calls as short as ten microseconds. The caller is worker 0; helper threads join
  * while the gate is open. When the items have run out the caller shuts the gate and waits only for
- * helpers that are inside; one that wakes too late finds the gate shut and costs nothing.
+ * helpers that are inside; a helper that wakes too late finds the gate shut and is not waited for.
  *
  * Each worker starts with its own share of the items, the same for every call with that many items,
  * and then steals from the others' shares. So the rows that one operation wrote are read by the
- * next one on the core that has them in its cache, and a slow share delays nobody.
+ * next one on the core that has them in its cache, and the items of a slow worker are taken over.
  *
  * The gate is one atomic word: job number, open flag, number of helpers inside. Opening it
  * publishes the job, entering acquires it, leaving publishes the helper's results. Waiting threads

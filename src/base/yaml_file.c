@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/yaml_file.h"
 
-/* What a file of options may have: far more than one that was written by hand. */
+/* Limits of a file of options, far above those of files written by hand. */
 enum {
     MOST_BYTES = 4 << 20,
     DEEPEST = 32,
@@ -14,7 +14,7 @@ struct yaml_extent {
     long depth, nodes, anchors, aliases;
 };
 
-/* One more event; what there is too much of, or NULL. */
+/* Counts an event. Returns a message if there is too much of something, or NULL. */
 static const char *count_event(const yaml_event_t *e, struct yaml_extent *x)
 {
     bool begins = e->type == YAML_SEQUENCE_START_EVENT || e->type == YAML_MAPPING_START_EVENT;
@@ -32,8 +32,8 @@ static const char *count_event(const yaml_event_t *e, struct yaml_extent *x)
                                        : NULL;
 }
 
-/* Event by event, before libyaml makes a tree of it, which takes the square of the depth and of the
- * anchors. What is no YAML is left for the reading itself to tell. */
+/* Event by event, before libyaml builds a tree, which takes time quadratic in the depth and in the
+ * number of anchors. Invalid YAML is reported later, when the file is read. */
 static enum oa_error check_extent(oa_context *c, const char *path, const char *text, size_t length)
 {
     yaml_parser_t parser;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A YAML file in libyaml's parser; for those who read its documents. */
+ * Reads a YAML file by libyaml's parser. */
 #ifndef ORTHANT_YAML_FILE_H
 #define ORTHANT_YAML_FILE_H
 

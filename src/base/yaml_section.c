@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One section of a YAML file as a tree, for what is no option. */
+ * One section of a YAML file as a tree, for sections without options. */
 #include "base/yaml_section.h"
 
 #include "base/json_write.h"
@@ -14,7 +14,7 @@ struct yaml_tree {
     const char *path, *section;
     yaml_document_t document;
     json_t *found; /* the section, NULL: not yet */
-    long values;   /* that were made of it; an alias makes as many as its anchor has */
+    long values;   /* in it so far; an alias counts as many as its anchor */
 };
 
 static enum oa_error yaml_refuse(struct yaml_tree *t, const yaml_node_t *at, const char *sentence)
@@ -29,7 +29,7 @@ static json_t *yaml_scalar(struct yaml_tree *t, const yaml_node_t *n)
     if (strlen(text) == n->data.scalar.length)
         return json_pack("{s:s, s:i}", OA_YAML_TEXT, text, OA_YAML_LINE,
                          (int)n->start_mark.line + 1);
-    yaml_refuse(t, n, "a text holds a byte that is zero");
+    yaml_refuse(t, n, "a text contains a zero byte");
     return NULL;
 }
 
@@ -68,7 +68,7 @@ static json_t *yaml_map(struct yaml_tree *t, const yaml_node_t *n, int depth)
     return out;
 }
 
-/* An alias makes one node a child of several, and of itself: the depth ends that. */
+/* An alias makes a node the child of several others, possibly of itself: the depth is limited. */
 static json_t *yaml_node_tree(struct yaml_tree *t, const yaml_node_t *n, int depth)
 {
     if (depth > DEEPEST) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A section of a YAML file that is no section of options, as a tree. */
+ * A section of a YAML file that has no options, as a tree. */
 #ifndef ORTHANT_YAML_SECTION_H
 #define ORTHANT_YAML_SECTION_H
 

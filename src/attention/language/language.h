@@ -87,9 +87,4 @@ enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
  * given values are printed. */
 bool oa_value_is_printed(const struct oa_argument *a, const struct oa_value *v);
 
-/* Word i of "one|two|three" into `word`; false past the end. */
-bool oa_choice_at(const char *choices, int i, char *word, size_t size);
-/* Whether word i of "one|two|three" is `word`; fast, since oracles call it for every pair. */
-bool oa_choice_is(const char *choices, int i, const char *word);
-
 #endif

@@ -102,44 +102,10 @@ enum oa_error oa_unknown_mechanism(const struct oa_language_reader *r, const str
     return e;
 }
 
-/* ---- choices ---- */
-
-/* Start of word i; NULL past the end. */
-static const char *choice_at(const char *choices, int i)
+/* favor# is the paper's name of sderf. */
+static int choice_index(const char *choices, const char *word)
 {
-    const char *s = choices;
-    for (; i > 0 && s; i--) {
-        s = strchr(s, '|');
-        s = s ? s + 1 : NULL;
-    }
-    return s;
-}
-
-bool oa_choice_at(const char *choices, int i, char *word, size_t size)
-{
-    const char *s = choice_at(choices, i);
-    if (s)
-        snprintf(word, size, "%.*s", (int)strcspn(s, "|"), s);
-    return s != NULL;
-}
-
-bool oa_choice_is(const char *choices, int i, const char *word)
-{
-    const char *s = choice_at(choices, i);
-    size_t length = strlen(word);
-    return s && strncmp(s, word, length) == 0 && (s[length] == '|' || s[length] == '\0');
-}
-
-static int choice_index(const char *choices, const char *wanted)
-{
-    char word[64];
-    if (strcmp(wanted, "favor#") == 0) /* the paper's name of sderf */
-        wanted = "sderf";
-    for (int i = 0; oa_choice_at(choices, i, word, sizeof word); i++) {
-        if (strcmp(word, wanted) == 0)
-            return i;
-    }
-    return -1;
+    return oa_choice_index(choices, strcmp(word, "favor#") == 0 ? "sderf" : word);
 }
 
 /* ---- lists of valid options ---- */
