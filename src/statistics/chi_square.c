@@ -15,8 +15,7 @@
 
 static double front(double a, double x)
 {
-    int sign; /* lgamma() would write the global signgam */
-    return exp(a * log(x) - x - lgamma_r(a, &sign));
+    return exp(a * log(x) - x - oa_log_gamma(a));
 }
 
 /* P(a, x) = x^a e^-x / Γ(a) · Σ x^n / (a (a+1) … (a+n)) */
@@ -55,21 +54,18 @@ double oa_chi_square_cdf(double x, double df)
     return x < df + 2 ? gamma_series(df / 2, x / 2) : 1 - gamma_fraction(df / 2, x / 2);
 }
 
+static double chi_square_cdf_of(double x, double df, double unused)
+{
+    (void)unused;
+    return oa_chi_square_cdf(x, df);
+}
+
 double oa_chi_square_quantile(double p, double df)
 {
-    double low = 0, high = 1;
+    double high = 1;
     if (!(p > 0 && p < 1) || !(df > 0))
         return NAN;
     while (oa_chi_square_cdf(high, df) < p)
         high *= 2;
-    for (int i = 0; i < 1100; i++) {
-        double middle = low + (high - low) / 2;
-        if (middle <= low || middle >= high)
-            break;
-        if (oa_chi_square_cdf(middle, df) < p)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low + (high - low) / 2;
+    return oa_quantile_of(chi_square_cdf_of, df, 0, p, 0, high);
 }

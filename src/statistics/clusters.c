@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two clusters by the gap between them. What the limits cost and prevent was simulated
- * (tests/test_clusters.c): in samples with one mode (normal, Student's t with 3 degrees of freedom,
- * exponential; 2 to 12 groups of 3 to 20 values) two clusters are reported in about 1 % or less. A
- * single value far out is what heavy tails make, so it must be three times as far.
+ * Two clusters by the gap between them. Error rates are simulated in tests/test_clusters.c: in
+ * samples with one mode (normal, Student's t with 3 degrees of freedom, exponential; 2 to 12 groups
+ * of 3 to 20 values) two clusters are reported in about 1 % or less. Heavy tails produce single
+ * values far out, so these must be three times as far.
  */
 #include "statistics/clusters.h"
 
@@ -40,8 +40,8 @@ static bool in_both(const struct oa_grouped_value *v, int n, int below)
     return false;
 }
 
-/* The gap above the `below` lowest values, in multiples of what it has to be; less than 1: too
- * narrow. `limit`: the upper 95 % limit of a deviation of 1. */
+/* The gap above the `below` lowest values over the required one; less than 1: too narrow. `limit`:
+ * the upper 95 % limit of a deviation of 1. */
 static double strength_of(const struct oa_grouped_value *v, int n, int below, double limit,
                           double resolution)
 {

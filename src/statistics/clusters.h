@@ -15,12 +15,13 @@ struct oa_clusters {
 };
 /* Sorts `values`. Two clusters are reported where
  * - the gap between them is at least 5 times s, and at least 15 times where one of them is a single
- *   value. s is the upper 95 % limit of the standard deviation in the wider cluster, taken with the
+ *   value. s is the upper 95 % limit of the standard deviation in the wider cluster, with the
  *   degrees of freedom of both (n - 2), and at least `resolution`, a deviation below which
- *   differences mean nothing (0: none), which decides where a cluster has no spread;
+ *   differences are not relevant (0: none), which applies if a cluster has no spread;
  * - no cluster is wider than the gap;
- * - a group has values in both: where clusters are groups, groups differ, and no value is odd.
- * Of several such gaps the one that is the most deviations wide. At least four values are needed.
+ * - a group has values in both; otherwise it is only that groups differ.
+ * Of several such gaps the one with the most deviations is reported. At least four values are
+ * needed.
  */
 struct oa_clusters oa_find_clusters(struct oa_grouped_value *values, int n, double resolution);
 

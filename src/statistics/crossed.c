@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mean over seeds and items, both of which are a sample: would other seeds and other validation
- * data of the same kind agree? Every seed has a value for every item (crossed random effects), so
+ * A mean over seeds and items, both random samples, so that its interval is about other seeds and
+ * other validation data of the same kind. Every seed has a value for every item (crossed random
+ * effects), so
  *
  *     variance of the mean = seeds/n + items/m + interaction/(n m)
  *
@@ -10,8 +11,8 @@
  * twice, so it is subtracted, but never below the larger of them. Degrees of freedom are those of
  * Satterthwaite ("An approximate distribution of estimates of variance components", Biometrics
  * Bulletin 2 (1946), 110-114). Items have unequal numbers of targets, and the mean is a ratio of
- * sums: it is linearised, seed by seed. docs/statistics-items.md has the coverage, simulated, also
- * of what was not chosen.
+ * sums: it is linearised, seed by seed. docs/statistics-items.md has the simulated coverage, also
+ * of alternatives.
  */
 #include "statistics/statistics.h"
 
@@ -26,7 +27,7 @@ struct crossed_table {
     long m;
 };
 
-/* What seed s has at item i beyond its mean, in the unit of the mean. */
+/* Deviation of seed s at item i from its mean, in the unit of the mean. */
 static double linearised(const struct crossed_table *t, int s, long i, long items)
 {
     return (t->sums[s * items + i] - t->means[s] * t->weights[i]) / t->per_item;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A family of comparisons, judged by one set of simultaneous intervals: all of them contain their
- * true differences together with a probability of 95 % (Bonferroni, single step), and every verdict
- * is read off them.
+ * A family of comparisons with simultaneous intervals: all of them contain their true differences
+ * together with a probability of 95 % (Bonferroni, single step), and every verdict follows from
+ * them.
  *
  *     differences  ──>  standard errors, degrees of freedom  ──>  oa_family_judge
  *
- * What is compared has costs, of which lower is better.
+ * Compared are costs: lower is better.
  */
 #ifndef ORTHANT_FAMILY_H
 #define ORTHANT_FAMILY_H
 
 #include "statistics/statistics.h"
 
-#define OA_FAMILY_LEVEL 0.05   /* that any interval of a family misses, unless asked for */
+#define OA_FAMILY_LEVEL 0.05   /* default probability that any interval of a family misses */
 enum { OA_VERDICT_SEEDS = 5 }; /* fewer give an interval and no verdict */
 
 /* Position of an interval relative to the margin, declared beforehand, within which a difference
@@ -38,7 +38,7 @@ enum oa_against_verdict {
     OA_AGAINST_FEW_SEEDS /* too few for a verdict; there is an interval */
 };
 
-/* One compared with another one, by number: a's cost minus b's. */
+/* A comparison of two numbered items: a's cost minus b's. */
 struct oa_against {
     int a, b;
     struct oa_estimate difference; /* paired; its own 95 % interval is that of one comparison */

@@ -10,11 +10,10 @@
  * Statist. Assoc. 43, 1948: unbiased for any v.) A paired t test estimates v[i] + v[j] from the
  * differences of two rows alone, with n - 1 degrees of freedom; here every row helps to separate
  * the columns' effects from the errors, so that each variance has about n - 1 of its own, and the
- * sum up to 2 (n - 1). No variance is taken to be that of another row.
+ * sum up to 2 (n - 1). Variances are not assumed to be equal.
  *
- * An estimate may come out far too small, even negative, which is where such a test would err:
- * no estimate is below half of the mean of all. tests/test_row_variances.c measures the chances of
- * an error.
+ * An estimate can be far too small, even negative, and a test with it would reject too often: so no
+ * estimate is below half of the mean of all. tests/test_row_variances.c measures the error rates.
  */
 #include "statistics/row_variances.h"
 

@@ -3,8 +3,8 @@
 #ifndef ORTHANT_STATISTICS_ROW_VARIANCES_H
 #define ORTHANT_STATISTICS_ROW_VARIANCES_H
 
-/* y [rows][columns] = a[row] + b[column] + error, where errors of a row have a variance of their
- * own: its estimate for each row (Grubbs 1948), but at least half of the mean of all variances.
+/* y [rows][columns] = a[row] + b[column] + error, where each row has its own variance of errors:
+ * its estimate for each row (Grubbs 1948), but at least half of the mean of all variances.
  * At least three rows and two columns, no cell empty. */
 void oa_row_variances(const double *y, int rows, int columns, double *variance);
 

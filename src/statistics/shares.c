@@ -2,9 +2,9 @@
  *
  * Boschloo's unconditional test of two shares: tables are ordered by the one-sided p of Fisher's
  * exact test, and p is the largest probability, over the common share, of a table at least as
- * extreme (Boschloo 1970, doi:10.1111/j.1467-9574.1970.tb00104.x). It rejects whatever Fisher's
- * test rejects at the same level, and more: with 10 seeds each, shares of 1 and 0.5 differ
- * significantly in 83 % of the samples, where Fisher's test does it in 62 % (docs/solved.md).
+ * extreme (Boschloo 1970, doi:10.1111/j.1467-9574.1970.tb00104.x). It is uniformly more powerful
+ * than Fisher's test: with 10 seeds each, shares of 1 and 0.5 differ significantly in 83 % of the
+ * samples, with Fisher's test in 62 % (docs/solved.md).
  */
 #include "statistics/shares.h"
 
@@ -14,47 +14,25 @@
 
 /* ---- interval ---- */
 
-/* The x with P(X <= x) = p of Beta(a, b), by bisection. */
-static double beta_quantile(double p, double a, double b)
-{
-    double low = 0, high = 1;
-    for (int i = 0; i < 200; i++) {
-        double middle = low + (high - low) / 2;
-        if (middle <= low || middle >= high)
-            break;
-        if (oa_beta_cdf(middle, a, b) < p)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low + (high - low) / 2;
-}
-
 struct oa_share oa_share_of(int k, int n)
 {
     struct oa_share s = { .k = k, .n = n, .low = 0, .high = 1 };
     if (k > 0)
-        s.low = beta_quantile(0.025, k, n - k + 1);
+        s.low = oa_quantile_of(oa_beta_cdf, k, n - k + 1, 0.025, 0, 1);
     if (k < n)
-        s.high = beta_quantile(0.975, k + 1, n - k);
+        s.high = oa_quantile_of(oa_beta_cdf, k + 1, n - k, 0.975, 0, 1);
     return s;
 }
 
 /* ---- test ---- */
 
-static double log_choose(int n, int k)
-{
-    int sign; /* lgamma() would write the global signgam */
-    return lgamma_r(n + 1, &sign) - lgamma_r(k + 1, &sign) - lgamma_r(n - k + 1, &sign);
-}
-
 /* P(X >= k) where X of the k + l successes are among the n of n + m trials. */
 static double fisher_at_least(int k, int n, int l, int m)
 {
     int all = k + l, most = all < n ? all : n;
-    double sum = 0, whole = log_choose(n + m, all);
+    double sum = 0, whole = oa_log_choose(n + m, all);
     for (int x = most; x >= k; x--)
-        sum += exp(log_choose(n, x) + log_choose(m, all - x) - whole);
+        sum += exp(oa_log_choose(n, x) + oa_log_choose(m, all - x) - whole);
     return sum;
 }
 
@@ -73,16 +51,17 @@ static double binomial_probability(const double *log_ways, int k, int n, double 
     return exp(log_ways[k] + k * log(share) + (n - k) * log1p(-share));
 }
 
-/* The more the first has, the more the second may have: most[] rises.
- * The tolerance is for tables that are equally extreme but for rounding. */
+/* most[] increases with x. The tolerance is for tables that are equally extreme except for
+ * rounding.
+ */
 static void find_extreme_tables(int k, int l, struct extreme_tables *t)
 {
     double observed = fisher_at_least(k, t->n, l, t->m) * (1 + 1e-9);
     int y = -1;
     for (int x = 0; x <= t->m; x++)
-        t->log_ways_m[x] = log_choose(t->m, x);
+        t->log_ways_m[x] = oa_log_choose(t->m, x);
     for (int x = 0; x <= t->n; x++) {
-        t->log_ways_n[x] = log_choose(t->n, x);
+        t->log_ways_n[x] = oa_log_choose(t->n, x);
         while (y < t->m && fisher_at_least(x, t->n, y + 1, t->m) <= observed)
             y++;
         t->most[x] = y;

@@ -51,7 +51,7 @@ int oa_seeds_needed(double mean, double sd, double level)
     return oa_seeds_needed_beyond(mean, sd, 0, level);
 }
 
-/* Power grows with n: the smallest n is found by halving. */
+/* Power increases with n: bisection. */
 int oa_seeds_needed_beyond(double mean, double sd, double constant, double level)
 {
     int low = 1, high = OA_SEEDS_CAP + 1; /* low is too few */

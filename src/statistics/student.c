@@ -2,23 +2,28 @@
  *
  * Student's t: distribution function, quantile, and the power of a t test.
  *
- *     P(|T| > t) = I_x(v/2, 1/2),  x = v/(v + t²)                 I: the regularised incomplete
- * beta function
+ *     P(|T| > t) = I_x(v/2, 1/2),  x = v/(v + t²)
  *
- * I by its continued fraction (Abramowitz & Stegun 26.5.8) with Lentz's method as modified by
- * Thompson and Barnett; quantiles by looking for a root; the noncentral tail by integrating over
- * the distribution of the estimated deviation s. All agree with tables to 1e-10 or better
- * (tests/test_statistics.c); cost: microseconds, milliseconds for the power.
+ * with I the regularised incomplete beta function, by its continued fraction (Abramowitz &
+ * Stegun 26.5.8) with Lentz's method as modified by Thompson and Barnett; quantiles by finding a
+ * root; the noncentral tail by integrating over the distribution of the estimated deviation s. All
+ * agree with tables to 1e-10 or better (tests/test_statistics.c); cost: microseconds, milliseconds
+ * for the power.
  */
 #include "statistics/statistics.h"
 
 #include <float.h>
 #include <math.h>
 
-static double log_gamma(double x)
+double oa_log_gamma(double x)
 {
     int sign; /* lgamma() would write the global signgam */
     return lgamma_r(x, &sign);
+}
+
+double oa_log_choose(int n, int k)
+{
+    return oa_log_gamma(n + 1) - oa_log_gamma(k + 1) - oa_log_gamma(n - k + 1);
 }
 
 static double away_from_zero(double x)
@@ -54,7 +59,8 @@ static double incomplete_beta(double a, double b, double x, double y)
 {
     if (x <= 0 || y <= 0)
         return x <= 0 ? 0 : 1;
-    double front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log(y));
+    double front =
+        exp(oa_log_gamma(a + b) - oa_log_gamma(a) - oa_log_gamma(b) + a * log(x) + b * log(y));
     if (x < (a + 1) / (a + b + 2))
         return front * beta_fraction(a, b, x) / a;
     return 1 - front * beta_fraction(b, a, y) / b;
@@ -84,11 +90,11 @@ double oa_t_cdf(double t, double df)
 
 /* ---- roots ---- */
 
-/* A function that falls in x, with two numbers of its own. */
+/* A function that decreases in x, with parameters. */
 typedef double falling(double x, const double *own);
 
-/* Where f is 0 between low and high, f(low) > 0 > f(high): false position, where an end that stays
- * counts half (the Illinois method), and halving where that leads nowhere. */
+/* The zero of f between low and high, f(low) > 0 > f(high), by false position with the Illinois
+ * method, which halves the value at an end that stays, and by bisection in every eighth step. */
 static double root(falling *f, const double *own, double low, double high)
 {
     double above = f(low, own), below = f(high, own);
@@ -139,6 +145,21 @@ double oa_t_quantile(double p, double df)
     return p < 0.5 ? -two_sided_critical(2 * p, df) : two_sided_critical(2 * (1 - p), df);
 }
 
+double oa_quantile_of(double (*cdf)(double x, double a, double b), double a, double b, double p,
+                      double low, double high)
+{
+    for (int i = 0; i < 1100; i++) {
+        double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high)
+            break;
+        if (cdf(middle, a, b) < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low + (high - low) / 2;
+}
+
 static double normal_cdf(double z)
 {
     return 0.5 * erfc(-z / sqrt(2));
@@ -151,7 +172,7 @@ static double normal_cdf(double z)
 static double noncentral_tail(double noncentrality, double df, double c, bool both)
 {
     double reach = 8 / sqrt(df), low = fmax(0, 1 - reach), high = 1 + reach;
-    double scale = log(2) + df / 2 * log(df / 2) - log_gamma(df / 2), sum = 0;
+    double scale = log(2) + df / 2 * log(df / 2) - oa_log_gamma(df / 2), sum = 0;
     int steps = 2 * (int)fmin(100000, 400 + 40 * fabs(c) * (high - low));
     double h = (high - low) / steps;
     for (int i = 0; i <= steps; i++) {

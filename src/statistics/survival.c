@@ -9,9 +9,9 @@
  *     score(i) = event(i) - Λ(time(i)),   Λ(t) = Σ over event times u <= t of d(u) / Y(u),
  *
  * d events among Y observed at u in both groups together. Under the hypothesis every choice of the
- * members of the first group is equally probable, the scores given. All choices are counted by
- * halves: equal scores are taken together, the distinct ones dealt to two halves, and the choices
- * of each half listed with the number of members, sum and number of ways. Where a half has more
+ * members of the first group is equally probable, the scores given. The choices are counted by
+ * meeting in the middle: equal scores are grouped, the groups divided into two halves, and the
+ * choices of each half listed with number of members, sum and number of ways. Where a half has more
  * choices than MOST_CHOICES, p is from the normal distribution with the variance over permutations.
  */
 #include "statistics/survival.h"
@@ -42,19 +42,6 @@ static bool ends_after_events(const struct oa_time *sorted, int n)
     return true;
 }
 
-/* The largest k for which P(X < k) is at most 2.5 % for X binomial (n, 1/2). */
-static int median_rank(int n)
-{
-    double term = pow(0.5, n), sum = 0;
-    int k = 0;
-    while (term > 0 && sum + term <= 0.025) {
-        sum += term;
-        term *= (double)(n - k) / (k + 1);
-        k++;
-    }
-    return k;
-}
-
 static double event_time(const struct oa_time *t)
 {
     return t->event ? t->time : INFINITY;
@@ -70,7 +57,7 @@ struct oa_range oa_median_time(struct oa_time *times, int n)
             left *= 1 - 1.0 / (n - i);
             r.value = left > 0.5 + 1e-12 ? INFINITY : times[i].time;
         }
-    int k = median_rank(n);
+    int k = oa_median_rank(n);
     if (k > 0 && ends_after_events(times, n)) {
         r.low = event_time(&times[k - 1]);
         r.high = event_time(&times[n - k]);

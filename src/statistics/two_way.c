@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of rows and columns of which some cells are empty, as the sum of what a row and what a
- * column does:
+ * A table of rows and columns of which some cells are empty, as the sum of row and column effects:
  *
- *     y[i][s] = a[i] + b[s] + noise,    least squares over the cells that are there, mean of b over
- * the columns = 0.
+ *     y[i][s] = a[i] + b[s] + noise,    the mean of b over the columns is 0
  *
- * With this norm a[i] is the mean that row i would have, were no cell of it empty: the
- * least-squares mean, or estimated population marginal mean, with equal weights of the columns
- * (Searle, Speed and Milliken, "Population marginal means in the linear model: an alternative to
- * least squares means", The American Statistician 34 (1980), 216-221).
+ * by least squares over the cells that are not empty. With this norm a[i] is the mean that row i
+ * would have, were no cell of it empty: the least-squares mean, or estimated population marginal
+ * mean, with equal weights of the columns (Searle, Speed and Milliken, "Population marginal means
+ * in the linear model: an alternative to least squares means", The American Statistician 34 (1980),
+ * 216-221).
  *
  * The columns are eliminated from the normal equations: with n[i] cells in a row, m[s] in a column
  * and c[s] the mean of a column,
  *
- *     n[i] a[i] - sum over j of (sum over s that i and j have of 1/m[s]) a[j] = sum over s that i
- * has of (y[i][s] - c[s])
+ *     n[i] a[i] - sum over j of (sum over s in i and j of 1/m[s]) a[j]
+ *         = sum over s in i of (y[i][s] - c[s])
  *
- * These leave a common constant open; 1/rows in every place of the matrix sets the sum of a to 0
- * and makes it positive definite when the cells hang together, so that Cholesky's method solves it.
- * The norm is put right at the end.
+ * These determine a up to a constant. Adding 1/rows to every element of the matrix sets the sum of
+ * a to 0 and makes the matrix positive definite if the cells are connected, so that Cholesky's
+ * method applies. The norm above is restored at the end.
  */
 #include "statistics/statistics.h"
 
@@ -28,7 +27,7 @@
 struct table {
     const double *y;
     int rows, columns;
-    double level;           /* some number of the table: what is far from 0 would cost digits */
+    double level; /* some number of the table, subtracted from all: large ones lose digits */
     double *matrix, *a, *b; /* [rows][rows], [rows], [columns] */
 };
 
@@ -65,7 +64,7 @@ static int cells_of_column(const struct table *t, int column)
     return n;
 }
 
-/* b: the mean of what the rows leave of each column; NaN where all of it is empty. */
+/* b: the mean of each column after subtracting a; NaN where the column is empty. */
 static void fill_columns(struct table *t)
 {
     for (int s = 0; s < t->columns; s++) {
@@ -105,8 +104,8 @@ static void set_up(struct table *t)
             t->a[i] += has(t, i, s) ? two_way_cell(t, i, s) - t->b[s] : 0;
 }
 
-/* The lower triangle L of the matrix = L L'. A pivot is about 1 or larger, and 0 but for rounding
- * where the cells fall into parts that no column joins. */
+/* The lower triangle L of the matrix = L L'. A pivot is about 1 or larger, and 0 except for
+ * rounding if the cells are not connected. */
 static void factor(struct table *t)
 {
     for (int i = 0; i < t->rows; i++)
