@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Explanations and the list of mechanisms as text, from the tables of the mechanisms and from
- * layers that are opened on the counting device. */
+ * layers that are opened on the plan device. */
 #include "explain/explain.h"
 #include "attention/language/language.h"
 
@@ -127,7 +127,7 @@ enum oa_error oa_explanation_open_layer(struct oa_explanation *s, int index)
     return oa_explanation_open_mode(s, s->mode);
 }
 
-/* Is it a parameter of the group with this prefix? The output projection belongs to no group. */
+/* Whether it is a parameter of the group with this prefix, which the output projection is not. */
 static bool is_parameter_of_group(const struct oa_parameter *p, const char *prefix)
 {
     return strncmp(p->name, prefix, strlen(prefix)) == 0 && strcmp(p->name, "output.weight") != 0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `orthant explain` and `orthant list`: an attention in words and numbers at the shape of a model,
- * and the table of all mechanisms, each as text and as JSON. Layers are opened on the counting
+ * and the table of all mechanisms, each as text and as JSON. Layers are opened on the plan
  * device, where nothing is computed and every parameter has its shape. */
 #ifndef ORTHANT_EXPLAIN_H
 #define ORTHANT_EXPLAIN_H
@@ -33,7 +33,7 @@ extern const struct oa_capability_name {
 
 struct oa_explanation {
     oa_context *context;
-    struct oa_single_layer single; /* on the counting device */
+    struct oa_single_layer single; /* on the plan device */
     struct oa_layer_shape shape;   /* of a layer */
     bool more_heads;   /* model.heads does not fit: shape has the fewest heads that do */
     int index;         /* of the layer that is open */
@@ -66,7 +66,7 @@ void oa_explanation_close(struct oa_explanation *s);
 void oa_explanation_count_parameters(const struct oa_explanation *s, const char *prefix,
                                      long *trainable, long *frozen);
 
-/* Cost of the open layer for one sequence of the full length in its mode, as the counting device
+/* Cost of the open layer for one sequence of the full length in its mode, as the plan device
  * counts it; in cross-attention the memory has the same length. FLOPs, and bytes. */
 struct oa_explained_cost {
     double forward, training; /* FLOPs; training: with the backward pass */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cost of one layer: a forward and a backward pass, and decoding of a sequence, run on the counting
+ * Cost of one layer: a forward and a backward pass, and decoding of a sequence, run on the plan
  * device with dry arenas. */
 #include "explain/explain.h"
 

@@ -65,18 +65,16 @@ static json_t *option_object(oa_context *c, const struct oa_argument *a)
         [OA_VALUE_INT] = "integer",   [OA_VALUE_REAL] = "number", [OA_VALUE_FLAG] = "flag",
         [OA_VALUE_CHOICE] = "choice", [OA_VALUE_TEXT] = "text",   [OA_VALUE_REALS] = "numbers"
     };
+    char word[64];
     json_t *object =
         json_pack("{s:s, s:s, s:s}", "key", a->key, "kind", kinds[a->kind], "help", a->help);
     json_t *choices = a->choices ? json_array() : json_null();
-    for (const char *w = a->choices ? a->choices : ""; *w; w += *w == '|') {
-        size_t n = strcspn(w, "|");
-        oa_json_append(c, choices, json_stringn(w, n));
-        w += n;
-    }
+    for (int i = 0; a->choices && oa_choice_at(a->choices, i, word, sizeof word); i++)
+        oa_json_append(c, choices, json_string(word));
     json_t *fallback = a->choices    ? json_incref(json_array_get(choices, 0))
                        : a->fallback ? json_string(a->fallback)
                                      : json_null();
-    oa_json_set(c, object, "choices", choices); /* which are gone if there is no memory */
+    oa_json_set(c, object, "choices", choices); /* frees them after a failure */
     oa_json_set(c, object, "default", fallback);
     return object;
 }

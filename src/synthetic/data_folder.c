@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of a data set: whether it is one. */
+ * Checks that a folder is that of a data set. */
 #include "base/checksum.h"
 #include "synthetic/data_files.h"
 
@@ -35,8 +35,8 @@ static enum oa_error check_folder_names(oa_context *c, const char *folder, const
     return e;
 }
 
-/* The files that a data.json lists. Its checksum is no signature, and what it lists may be removed.
- */
+/* The files that a data.json lists. Its checksum is not a signature, and files that it lists may
+ * be removed, so that other names are refused. */
 static enum oa_error recorded_files(oa_context *c, const char *path, const json_t *record,
                                     json_t **names)
 {

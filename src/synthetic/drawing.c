@@ -17,21 +17,9 @@ struct seen_inputs {
     uint64_t mask;  /* places - 1 */
 };
 
-/* FNV-1a, and the finaliser of splitmix64, since the low bits choose the place. */
-static uint64_t hash_input(const char *input, size_t length)
+static bool seen_add(struct seen_inputs *s, const char *input)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)input[i]) * 0x100000001b3u;
-    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-    h ^= h >> 31;
-    return h ? h : 1;
-}
-
-static bool seen_add(struct seen_inputs *s, const char *input, size_t length)
-{
-    uint64_t mark = hash_input(input, length), at = mark & s->mask;
+    uint64_t hash = oa_stream_named(0, input).id, mark = hash ? hash : 1, at = mark & s->mask;
     while (s->mark[at] && s->mark[at] != mark)
         at = (at + 1) & s->mask;
     bool fresh = !s->mark[at];
@@ -137,7 +125,7 @@ static enum oa_error settle_drawing(struct oa_drawing *d, enum oa_synthetic_part
 {
     struct slot *s = &d->slot[item];
     long repeated = 0;
-    while (s->found && !seen_add(&d->seen, s->example.input.s, s->example.input.length)) {
+    while (s->found && !seen_add(&d->seen, s->example.input.s)) {
         repeated++;
         search_examples(d, item, NULL);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Five of the six tasks of MAD (Poli et al. 2024, arXiv 2403.17844): in-context recall, fuzzy and
- * noisy recall, selective copying, memorisation. The sixth, compression, rebuilds a sequence from
- * the output at one token, by a network of its own; a decoder would look at the sequence instead.
+ * noisy recall, selective copying, memorisation. The sixth, compression, reconstructs a sequence
+ * from the output at one token by a separate network; a decoder could attend to the sequence
+ * instead.
  *
  * The recall tasks share one stream of pairs. Of V words the first half are keys, the rest values;
  * a key keeps the value of its first occurrence. Targets are the values of keys that came before;
@@ -63,7 +64,7 @@ static double noisy_recall_inputs(const long *size)
     return count_recall_lengths(size, (double)size[OA_NOISE_WORDS] * (double)size[OA_NOISE_WORDS]);
 }
 
-/* value[k]: of key k, or −1; *order[i]: the keys that came, in their order. */
+/* value[k]: of key k, or −1; order[i]: the keys so far, in the order of occurrence. */
 static void add_recall_pair(const long *size, struct oa_dice *dice, int32_t *value, int32_t *order,
                             long *seen, bool last, struct oa_example *e)
 {
@@ -77,7 +78,7 @@ static void add_recall_pair(const long *size, struct oa_dice *dice, int32_t *val
     oa_targeted_add(e, value[key], OA_WITHOUT_TARGET);
 }
 
-/* noise: of a hundred pairs, so many are words of their own; one pair, drawn, never is. */
+/* noise: percentage of pairs that are noise words instead; one pair, drawn, never is. */
 static bool draw_pairs(const long *size, long noise, struct oa_dice *dice, struct oa_example *e)
 {
     long pairs = oa_dice_between(dice, size[OA_LEAST] / 2, size[OA_MOST] / 2), seen = 0;

@@ -98,7 +98,7 @@ static bool is_key(const int32_t *key, long pairs, long word)
     return false;
 }
 
-/* clean: no filler is a key of the example, which would bind it to another word. */
+/* clean: filler is not a key of the example, which would then have another word after it. */
 static void draw_queries(const long *size, bool clean, struct oa_dice *dice, struct oa_example *e)
 {
     long pairs = size[OA_PAIRS],

@@ -88,7 +88,7 @@ const struct oa_synthetic_task oa_task_reverse = {
 
 /* ---- sort ---- */
 
-static int compare_bytes(const void *a, const void *b)
+static int compare_symbols(const void *a, const void *b)
 {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
@@ -99,7 +99,7 @@ static bool draw_sort(const long *size, struct oa_dice *dice, struct oa_example 
     long n = draw_symbols(size, size[OA_ALPHABET], dice, e);
     for (long i = 0; i < n; i++)
         oa_number_add(&e->input, e->room[i]);
-    qsort(e->room, (size_t)n, sizeof *e->room, compare_bytes);
+    qsort(e->room, (size_t)n, sizeof *e->room, compare_symbols);
     for (long i = 0; i < n; i++)
         oa_number_add(&e->output, e->room[i]);
     return true;

@@ -62,7 +62,7 @@ struct oa_example {
 struct oa_synthetic_task {
     const char *name, *title;
     const char *rule;           /* definition of input and output */
-    const char *length;         /* what min-length and max-length count */
+    const char *length;         /* unit of min-length and max-length */
     const char *source;         /* papers */
     const char *input, *output; /* an example */
     enum oa_synthetic_form form;
