@@ -6,14 +6,13 @@
  * numbers that are compared come from the adjusted mean: what an attention would have with every
  * seed of the comparison, by least squares of
  *
- *     score[attention, seed] = a[attention] + b[seed],    mean of b over the seeds that any
- * ranked attention has = 0
+ *     score[attention, seed] = a[attention] + b[seed]
  *
- * (statistics/two_way.c has the source) over the finished runs of the ranked attentions.
- * Identical attentions count as one, the one with the most seeds. The uniform baseline and
- * attentions with failures, which take no part in the fit, have the mean of score - b over their
- * own seeds. Where all have the same seeds the adjusted mean is the plain one, to the bit, and
- * differences are the paired ones.
+ * over the finished runs of the ranked attentions, where b has mean 0 over the seeds that any of
+ * them has (statistics/two_way.c cites the source). Identical attentions count as one, the one with
+ * the most seeds. The uniform baseline and attentions with failures take no part in the fit; their
+ * adjusted mean is that of score - b over their own seeds. Where all have the same seeds the
+ * adjusted mean is the plain one, to the bit, and differences are the paired ones.
  *
  * Verdicts do not use it: they are about pairs, over the seeds that both have (against.c).
  */

@@ -114,7 +114,7 @@ static void name_other_columns(const struct oa_comparison *k, const struct oa_sh
         oa_text_printf(out, ".\n");
 }
 
-/* Does the comparison have the column, and the table no room for it? */
+/* Whether the comparison has the column, but the table no room for it. */
 static bool is_left_out(enum oa_column_name name, const struct oa_shown_column *all, int count,
                         const struct oa_shown_column *shown, int n)
 {
@@ -124,8 +124,8 @@ static bool is_left_out(enum oa_column_name name, const struct oa_shown_column *
     return false;
 }
 
-/* Columns are left out, which report.md has, until the table is as wide as the terminal; long names
- * are cut only to fit `limit`. Was the column of retained shares left out? */
+/* Leaves out columns (report.md has all) until the table fits the terminal; cuts long names only to
+ * fit `limit`. Returns whether the column of retained shares was left out. */
 static bool add_table_text(const struct oa_comparison *k, const struct oa_summary *s,
                            const unsigned char *names, size_t count, int limit, struct oa_text *out,
                            struct oa_text *notes)

@@ -193,8 +193,8 @@ static void conclude_differences(const struct oa_comparison *k, const struct oa_
     oa_text_printf(out, ".");
 }
 
-/* Has it the leader's cost, to the last bit? Entries that are identical to the leader have a
- * sentence of their own. */
+/* Whether the entry has the leader's cost to the last bit. Not so for entries identical to the
+ * leader, which have a sentence of their own. */
 static bool is_tied(const struct oa_comparison *k, const struct oa_summary *s, int i)
 {
     const struct oa_standing *e = &s->entries[i];

@@ -40,7 +40,7 @@ static bool is_right(const struct oa_specimen *a)
     return same_text(a->output, a->reference);
 }
 
-/* Has an attention before this one the same output? */
+/* Whether an earlier attention has the same output. */
 static bool is_repeated(const struct oa_comparison *k, int entry, const struct oa_specimen *a)
 {
     for (int i = 0; i < entry; i++) {

@@ -129,8 +129,9 @@ static const struct oa_run *run_at(const struct oa_comparison *k, int i)
     return &k->entries[i / k->seeds].runs[i % k->seeds];
 }
 
-/* Where the threads begin in "processor, instruction set, 1 of 2 threads": runs of one machine may
- * have had any number of them. Of one that was begun elsewhere all is its name. */
+/* Length of "processor, instruction set" in "processor, instruction set, 1 of 2 threads": runs on
+ * one machine may differ in their threads. Of a run that was begun on another machine the whole
+ * text counts. */
 static size_t name_length(const char *machine)
 {
     size_t whole = strlen(machine);
@@ -140,15 +141,15 @@ static size_t name_length(const char *machine)
     return whole;
 }
 
-/* One of an older program does not say what made matrix products: it is as long as the other is
- * without that. */
+/* Files of older versions lack the name of the matrix library at the end, so one may be a prefix of
+ * the other. */
 static bool same_machine(const char *a, const char *b)
 {
     size_t n = name_length(a), m = name_length(b), least = n < m ? n : m;
     return strncmp(a, b, least) == 0 && (n == m || strncmp((n > m ? a : b) + least, ", ", 2) == 0);
 }
 
-/* Is this the first run, in the order of the file, of the machine that trained it? */
+/* Whether no earlier run in the order of the file was trained on the same machine. */
 static bool first_of_machine(const struct oa_comparison *k, int run)
 {
     const struct oa_run *it = run_at(k, run);

@@ -23,10 +23,10 @@ struct oa_asked {
     struct oa_estimate
         difference; /* in the direction of the score, with the interval of the verdict; n 0: none */
     struct oa_text verdict;
-    int style;    /* of the verdict, enum oa_verdict: how it is drawn */
-    double p;     /* corrected; of what is equivalent that of equivalence; NaN: not tested */
-    double level; /* that the interval misses; NaN: there is none */
-    bool itself;  /* is what the others are compared with */
+    int style; /* of the verdict, enum oa_verdict: how it is drawn */
+    double p;  /* corrected; with the verdict "equivalent" that of equivalence; NaN: not tested */
+    double level; /* 1 - level is the confidence of the interval; NaN: no interval */
+    bool itself;  /* it is what the others are compared with */
 };
 void oa_asked_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                  struct oa_asked *a, oa_context *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The section of report.html with every attention against every other. Colours say what the words
- * in the cells say. */
+ * The section of report.html with every attention against every other. Colours repeat what the
+ * words in the cells say. */
 #include "report/metric_words.h"
 #include "report/page.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the seeds of a comparison can show: the true difference that its family finds with a
- * probability of 80 %. Before there are runs it is known in standard deviations of a paired
- * difference, after them in the unit of the metric. Intervals that hold at all numbers of seeds
- * have no such number: seeds are added until they are narrow enough.
- */
+ * probability of 80 %. Before there are runs it is given in standard deviations of a paired
+ * difference, after them in the unit of the metric. A sequential comparison has no such number:
+ * seeds are added until the intervals are narrow enough. */
 #include "report/power.h"
 #include "report/metric_words.h"
 #include "report/notes.h"
@@ -99,7 +98,7 @@ void oa_power_announcement(const struct oa_comparison *k, double deviation, bool
         announce_few_seeds(k, declared, out);
         return;
     }
-    /* attentions that spread alike, each with a variance of its own (row_variances.h) */
+    /* assumes equal variances, estimated separately for each attention (row_variances.h) */
     double freedom = k->test == OA_TWO_WAY_ERRORS && k->count >= 3 ? 2 : 1;
     double least = detectable_deviations(k, k->seeds, freedom);
     oa_text_printf(out,

@@ -18,8 +18,8 @@ double oa_detectable_difference(const struct oa_comparison *k, const struct oa_s
 void oa_power_sentence(const struct oa_comparison *k, const struct oa_summary *s,
                        struct oa_text *out);
 /* The same before there are runs, in deviations; with the deviation of a paired difference in an
- * earlier report (NaN: none) in the unit of the metric, too. Nothing of what is sequential.
- * declared: by an experiment, whose number of seeds is not to be changed. */
+ * earlier report (NaN: none) also in the unit of the metric. Adds nothing for a sequential
+ * comparison. declared: by an experiment, whose number of seeds must not change. */
 void oa_power_announcement(const struct oa_comparison *k, double deviation, bool declared,
                            struct oa_text *out);
 

@@ -58,8 +58,8 @@ const char *oa_action_name(enum oa_action a)
 
 /* ---- the attentions by verdict ---- */
 
-/* The uniform baseline is not recommended. In a family of all pairs what is worse than any other is
- * worse. */
+/* The uniform baseline is never recommended. In a family of all pairs an attention that is worse
+ * than any other counts as worse. */
 static struct oa_against against_fixed(const struct oa_comparison *k, const struct oa_summary *s,
                                        int i, int fixed)
 {
@@ -83,8 +83,8 @@ static int count_standing(const struct oa_comparison *k, const struct oa_summary
 
 /* ---- seeds that are missing ---- */
 
-/* At which the anytime-valid interval around the observed mean, with the observed deviation, would
- * resolve it. */
+/* The number of seeds at which the anytime-valid interval, with the observed mean and deviation,
+ * would resolve the difference. */
 static int seeds_needed_sequentially(const struct oa_estimate *d, double level, double margin)
 {
     struct oa_estimate then = *d;
@@ -94,7 +94,8 @@ static int seeds_needed_sequentially(const struct oa_estimate *d, double level, 
     return then.n;
 }
 
-/* To resolve it, by a difference or by equivalence, whichever needs fewer. */
+/* The number of seeds that resolves the comparison, as a difference or as equivalence, whichever
+ * needs fewer. */
 static int seeds_to_settle(const struct oa_comparison *k, const struct oa_against *a)
 {
     const struct oa_estimate *d = &a->difference;
@@ -107,7 +108,7 @@ static int seeds_to_settle(const struct oa_comparison *k, const struct oa_agains
     return alike < different ? alike : different;
 }
 
-/* Where each seed tunes for itself, the missing ones will, too. */
+/* Where each seed has a tuning of its own, the missing seeds need theirs too. */
 static void add_runs(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                      int seeds, struct oa_recommendation *r)
 {
@@ -123,15 +124,15 @@ static void add_runs(const struct oa_comparison *k, const struct oa_summary *s, 
     }
 }
 
-/* The seeds that unresolved comparisons need, as far as OA_SEEDS_CAP: each attention its own
- * number, the one they are compared with the largest. */
+/* The seeds that unresolved comparisons need, where OA_SEEDS_CAP suffices: each attention its own
+ * number, and what they are compared with the largest. */
 static void count_seeds(const struct oa_comparison *k, const struct oa_summary *s, int fixed,
                         struct oa_recommendation *r)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_against a = against_fixed(k, s, i, fixed);
         int seeds = a.verdict == OA_AGAINST_UNRESOLVED ? seeds_to_settle(k, &a) : OA_SEEDS_CAP + 1;
-        if (seeds <= a.difference.n) /* these did not settle it */
+        if (seeds <= a.difference.n) /* these did not resolve it */
             seeds = a.difference.n + 1;
         if (seeds > OA_SEEDS_CAP)
             continue;
@@ -146,8 +147,8 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
         add_runs(k, s, fixed, r->seeds, r);
 }
 
-/* With too few seeds for a verdict: the least for one, or what the differences as estimated need,
- * where that is more and can be reached. */
+/* With too few seeds for a verdict: OA_VERDICT_SEEDS, or the most that the estimated differences
+ * need within OA_SEEDS_CAP, if that is more. */
 static int seeds_for_verdicts(const struct oa_comparison *k, const struct oa_summary *s, int fixed)
 {
     int most = OA_VERDICT_SEEDS;

@@ -20,17 +20,18 @@ enum oa_outcome {
     OA_OUTCOME_UNIFORM,         /* only differences to the uniform baseline are judged */
     OA_OUTCOME_UNJUDGED,        /* all differences are the same with every seed */
     /* with a baseline */
-    OA_OUTCOME_OPEN, /* none is better; some are open, and seeds would settle them */
-    OA_OUTCOME_FAR, /* none is better; some are open, and OA_SEEDS_CAP seeds would not settle any */
-    OA_OUTCOME_NOT_BETTER, /* none is better, none is open */
+    OA_OUTCOME_OPEN, /* none is better; some are unresolved, and more seeds would resolve them */
+    OA_OUTCOME_FAR,  /* none is better; some are unresolved, and OA_SEEDS_CAP seeds would resolve
+                        none */
+    OA_OUTCOME_NOT_BETTER, /* none is better, none is unresolved */
     OA_OUTCOME_BETTER,     /* some are better */
     /* without */
-    OA_OUTCOME_OPEN_LOWEST, /* some cannot be told from the one with the lowest cost; seeds would
-                               settle them */
+    OA_OUTCOME_OPEN_LOWEST, /* some are not resolved from the one with the lowest cost; more seeds
+                               would resolve them */
     OA_OUTCOME_FAR_LOWEST,  /* the same; OA_SEEDS_CAP seeds would not */
-    OA_OUTCOME_ALIKE, /* none is open, and some are equivalent to the one with the lowest cost, or
-                         identical */
-    OA_OUTCOME_BEST,  /* none is open, and none is equivalent */
+    OA_OUTCOME_ALIKE, /* none is unresolved, and some are equivalent to the one with the lowest
+                         cost, or identical */
+    OA_OUTCOME_BEST,  /* none is unresolved, and none is equivalent */
     OA_OUTCOMES
 };
 
@@ -60,15 +61,15 @@ struct oa_recommendation {
     enum oa_outcome outcome;
     enum oa_saving saving;
     enum oa_action action;
-    int entry;    /* the recommended attention; -1: none */
-    int cheaper;  /* the fastest that is equivalent to it and faster; -1: none */
-    double speed; /* of cheaper, of entry: as a multiple of the speed of `entry`, of the baseline;
-                     NaN */
-    int open, seeds; /* so many attentions have too few seeds (what they are compared with too), and
-                      * need these; 0: none */
-    int nearest, fewest; /* the attention whose comparison needs the fewest seeds, and these; −1, 0:
-                            they are known of none */
-    double seconds;      /* what their training will take, by the runs that there are */
+    int entry;       /* the recommended attention; -1: none */
+    int cheaper;     /* the fastest that is equivalent to it and faster; -1: none */
+    double speed;    /* of `cheaper` relative to `entry`, or without one of `entry` relative to the
+                        baseline; NaN */
+    int open, seeds; /* number of attentions with too few seeds, including what they are compared
+                        with, and the seeds they need; 0: none */
+    int nearest, fewest; /* the attention whose comparison needs the fewest seeds, and their number;
+                            −1, 0: unknown for all */
+    double seconds;      /* of training these seeds, estimated from the runs made */
 };
 /* From the verdicts. Everything else in the summary is set. */
 struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s);

@@ -36,7 +36,7 @@ static void add_relative_speed(double ratio, struct oa_text *out)
                    ratio < 1 ? "long" : "fast");
 }
 
-/* Which option asks for them. */
+/* The option that sets the number of seeds or the time. */
 static void add_seeds_option(const struct oa_comparison *k, const struct oa_recommendation *r,
                              struct oa_text *out)
 {
@@ -207,7 +207,7 @@ static void say_saving(const struct oa_comparison *k, const struct oa_summary *s
     }
 }
 
-/* Recommended to be kept, although more seeds would decide more. */
+/* Which more seeds would resolve what the recommendation leaves open. */
 static void say_open(const struct oa_comparison *k, const struct oa_recommendation *r,
                      struct oa_text *out)
 {

@@ -29,10 +29,10 @@ int oa_retained_whole(const struct oa_comparison *k, const struct oa_summary *s)
 /* Over the seeds that the entry, the whole and the uniform baseline have in common. */
 struct oa_retained oa_retained_of(const struct oa_comparison *k, const struct oa_summary *s,
                                   int entry);
-bool oa_retained_shown(const struct oa_retained *r); /* is there a value that means something? */
+bool oa_retained_shown(const struct oa_retained *r); /* whether there is a value to show */
 /* "[0.71, 1.02]"; "" where there is no interval. */
 char *oa_retained_ends(char out[OA_INTERVAL], const struct oa_retained *r);
-/* Has any other attention than the whole a value to show? */
+/* Whether any attention but the whole has a value to show. */
 bool oa_retained_any(const struct oa_comparison *k, const struct oa_summary *s);
 
 /* Why there is no interval: "not bounded: softmax is not shown to differ from the uniform

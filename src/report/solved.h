@@ -50,9 +50,9 @@ void oa_solved_free(struct oa_solved *s);
 /* A run that failed solved nothing. */
 bool oa_run_solved(const struct oa_comparison *k, const struct oa_solved *s,
                    const struct oa_run *r);
-/* Are failures to learn a reason to leave open whether a and b are equivalent? One of them is
- * mixed; or, with a declared threshold, the failures that its seeds do not exclude (or, where none
- * solves the task, successes) could move its mean by more than the margin. */
+/* Whether failures to learn leave open if a and b are equivalent: one of them is mixed, or, with a
+ * declared threshold, its seeds do not exclude enough failures (or, where none solves the task,
+ * successes) to move its mean by more than the margin. */
 bool oa_solved_opens(const struct oa_comparison *k, const struct oa_solved *s, int a, int b);
 
 /* ---- as text (solved_section.c) ---- */

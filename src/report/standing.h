@@ -7,13 +7,12 @@
 #include "statistics/two_samples.h"
 
 /* The results of one attention. Means are over its runs that did not fail, NaN when there are none.
- * adjusted.h has what is compared across attentions. */
+ * For comparisons across attentions see adjusted.h. */
 struct oa_standing {
     enum oa_verdict verdict;
     int twin;         /* the first entry with exactly the same losses; -1: none */
     int made, failed; /* runs */
-    double adjusted;  /* its mean in what the comparison is about, were all seeds its own
-                         (adjusted.c) */
+    double adjusted;  /* its mean of the compared metric, as if it had every seed (adjusted.c) */
     bool plain; /* it has all of them: adjusted is the mean, and its difference is the adjusted one
                  */
     struct oa_estimate loss;                /* validation loss */

@@ -58,7 +58,7 @@ static int beaten_by(const struct oa_comparison *k, const struct oa_summary *s, 
     return -1;
 }
 
-/* Does i have a lower cost than j? With the same seeds the paired difference is more exact. */
+/* Whether i has a lower cost than j. With the same seeds the paired difference is more exact. */
 static bool lower(const struct oa_comparison *k, const struct oa_summary *s, int i, int j)
 {
     if (s->uneven)

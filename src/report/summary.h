@@ -29,8 +29,8 @@ void oa_summary_free(struct oa_summary *s);
 void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                     struct oa_text *out);
 int oa_fewest_seeds(const struct oa_summary *s, bool with_uniform); /* that an attention has */
-/* Do the two have the same loss and score with every seed that both have? No two models that differ
- * do. Never of independent runs, whose order means nothing. */
+/* Whether the two have the same loss and score with every seed that both have, as only equal models
+ * do. Always false for independent runs, whose order means nothing. */
 bool oa_same_runs(const struct oa_comparison *k, int a, int b);
 /* The uniform baseline and attentions with failures are not ranked. */
 bool oa_is_ranked(const struct oa_summary *s, int entry);

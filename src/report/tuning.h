@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the forms of a report say about tuning (comparison.h: struct oa_tuning). Private to report/.
- * Without tuning, each adds nothing. */
+ * The texts about tuning in the forms of a report (comparison.h: struct oa_tuning). Private to
+ * report/. Without tuning, each adds nothing. */
 #ifndef ORTHANT_REPORT_TUNING_H
 #define ORTHANT_REPORT_TUNING_H
 

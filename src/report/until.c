@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which runs a comparison wants next that goes on until its questions are answered. The questions:
- * how does each entry stand to what the family compares it with: the baseline, the uniform
- * baseline, or, in a family of all pairs, the one with the lowest cost? A question is open while
- * the anytime-valid interval of the difference neither leaves the margin nor lies within it. A
- * function of the finished runs and of nothing else: whoever has the same runs asks for the same
- * ones.
+ * Which runs come next in a comparison that adds seeds until its differences are resolved. Each
+ * entry has one difference, to what the family compares it with: the baseline, the uniform
+ * baseline, or, in a family of all pairs, the entry with the lowest cost. It is unresolved while
+ * its anytime-valid interval lies neither within the margin nor outside it. The next runs depend on
+ * the finished runs alone.
  *
- * The intervals are those of the family, also of all pairs: who has the lowest cost is found in the
- * same data, may change from round to round, and whichever it is, the verdicts on the others must
- * be valid. So together, at all interim analyses and for normal differences, the statements are
- * true with 95 %.
- */
+ * The intervals are those of the family, which in a family of all pairs has every pair: the entry
+ * with the lowest cost is found in the same data and may change from round to round, and the
+ * verdicts on the others must be valid whichever it is. So with a probability of 95 % all
+ * statements at all interim analyses are true, for normal differences. */
 #include "report/until.h"
 
 #include <math.h>
@@ -29,7 +27,7 @@ static bool failed(const struct oa_comparison *k, const struct oa_entry *e, int 
     return false;
 }
 
-/* The next seed of the two of an unresolved comparison, for the one that has fewer, or both. */
+/* Of an unresolved comparison: one more seed for the entry that has fewer, or for both. */
 static void want_pair(const struct oa_comparison *k, int entry, int fixed, bool *wanted)
 {
     int one = oa_runs_made(&k->entries[entry], k->seeds),

@@ -5,11 +5,11 @@
 
 #include "report/summary.h"
 
-/* Is the comparison of the entry with what the family compares it with unresolved? */
+/* Whether the comparison of the entry with what the family compares it with is unresolved. */
 bool oa_question_open(const struct oa_summary *s, int entry);
-/* The runs to make next, one at most of each entry (cells has room for them); none: all
- * comparisons are resolved, or the seeds used up. s is not read while an entry has fewer seeds than
- * each gets at least; it may be NULL then. */
+/* The runs to make next, at most one of each entry (cells has room for them); none: all comparisons
+ * are resolved, or the seeds are used up. s may be NULL while an entry has fewer seeds than the
+ * minimum. */
 enum oa_error oa_until_wanted(oa_context *c, const struct oa_comparison *k,
                               const struct oa_summary *s, struct oa_cell *cells, int *count);
 enum oa_ending oa_until_ending(const struct oa_comparison *k,
@@ -17,9 +17,9 @@ enum oa_ending oa_until_ending(const struct oa_comparison *k,
 const char *
 oa_ending_name(enum oa_ending ending); /* "resolved", "seeds used up", "budget used up" */
 
-/* The intervals of differences of costs after 2, 3, … seeds; how many. out and scratch have room
- * for one each a seed. None in a comparison that is not sequential, and for what is not compared.
- */
+/* Writes the intervals of differences of costs after 2, 3, … seeds and returns their number: 0 in a
+ * comparison that is not sequential and for an entry that is not compared. out and scratch have
+ * room for one each per seed. */
 int oa_trajectory(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                   double *scratch, struct oa_estimate *out);
 

@@ -37,7 +37,7 @@ bool oa_variances_of(const struct oa_comparison *k, int entry, struct oa_varianc
  * false: there is none. */
 bool oa_variances_pooled(const struct oa_comparison *k, struct oa_variances *out);
 
-/* Was the source varied, or is its variance 0 because it has no effect? */
+/* Whether the source was varied, or has variance 0 because it has no effect. */
 bool oa_variance_known(const struct oa_vary *v, enum oa_chance source);
 
 /* variance_json.c: the member "vary" of results.json; NULL where nothing was varied. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * "vary" of results.json: the scores of the runs in which one source varied alone, and what the
- * statistics say. */
+ * "vary" of results.json: the scores of the runs in which one source varied alone, and the
+ * variances estimated from them. */
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "report/results.h"
