@@ -30,9 +30,10 @@ static enum oa_error check_atom(oa_context *c, const struct oa_atom *a)
                        "models with it stay here",
                        a->mechanism->name);
     if (strcmp(a->mechanism->name, "pattern") == 0 && oa_atom_is(a, "unit", "word"))
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "pattern(unit=word) is not in the modelling file that is exported with a "
-                       "model: transformers gives a model token ids, not word numbers. Use unit=token");
+        return oa_fail(
+            c, OA_UNSUPPORTED,
+            "pattern(unit=word) is not in the modelling file that is exported with a "
+            "model: transformers gives a model token ids, not word numbers. Use unit=token");
     for (int i = 0; i < a->children; i++)
         OA_TRY(check_atom(c, &a->child[i]));
     return OA_OK;
