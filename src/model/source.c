@@ -18,18 +18,11 @@ void oa_source_clear(struct oa_source *s)
     s->ids.count = s->words.count = 0;
 }
 
-static enum oa_error source_append_ids(struct oa_ids *to, const int32_t *ids, long n)
-{
-    for (long i = 0; ids && i < n; i++)
-        OA_TRY(oa_ids_add(to, ids[i]));
-    return OA_OK;
-}
-
 enum oa_error oa_source_copy(const struct oa_source *from, struct oa_source *to)
 {
     oa_source_clear(to);
-    OA_TRY(source_append_ids(&to->ids, from->ids.id, (long)from->ids.count));
-    return source_append_ids(&to->words, from->words.id, (long)from->words.count);
+    OA_TRY(oa_ids_append(&to->ids, from->ids.id, from->ids.count));
+    return oa_ids_append(&to->words, from->words.id, from->words.count);
 }
 
 enum oa_error oa_source_add(const struct oa_model *m, struct oa_source *s, const int32_t *ids,
@@ -42,8 +35,8 @@ enum oa_error oa_source_add(const struct oa_model *m, struct oa_source *s, const
     if (n < 1 || n > most)
         return oa_fail(m->context, OA_SHAPE, "a source of %ld tokens: the model reads 1 to %ld", n,
                        most);
-    OA_TRY(source_append_ids(&s->ids, ids, n));
-    return source_append_ids(&s->words, words, n);
+    OA_TRY(oa_ids_append(&s->ids, ids, (size_t)n));
+    return words ? oa_ids_append(&s->words, words, (size_t)n) : OA_OK;
 }
 
 enum oa_error oa_source_read(oa_tape *t, struct oa_model *m, const struct oa_source *s, long first,
